@@ -2,6 +2,7 @@
 
 use crate::{
     Config, Context, Memory,
+    cooperative::{Fetches, Sharing, SharingCounters},
     file_locks::FileLocks,
     layout::FileHint,
     leases::{Effects, Leases, PartId},
@@ -21,6 +22,8 @@ pub struct Client<C> {
     pub(crate) memory: AtomicRefCell<Memory>,
     /// Per-file locks for access to dirty data: a holder writes it back or relies on it.
     pub(crate) file_locks: FileLocks,
+    /// What is being fetched into the cache.
+    pub(crate) fetches: Fetches,
     /// The last large read. The next one uses its buffer again, because new memory is expensive.
     pub(crate) spare: AtomicRefCell<Payload>,
 }
@@ -51,6 +54,7 @@ impl<C: Context> Client<C> {
             config,
             memory: AtomicRefCell::new(memory),
             file_locks: FileLocks::new(),
+            fetches: Fetches::new(),
             spare: AtomicRefCell::new(Payload::empty()),
         }
     }
@@ -158,6 +162,16 @@ impl<C: Context> Client<C> {
     /// Does something with the leases of the client, if it accepts any.
     pub(crate) fn with_leases<T>(&self, work: impl FnOnce(&mut Leases) -> T) -> Option<T> {
         self.memory.borrow_mut().leases.as_deref_mut().map(work)
+    }
+
+    /// Does something with what the client knows about other clients' caches.
+    pub(crate) fn with_sharing<T>(&self, work: impl FnOnce(&mut Sharing) -> T) -> T {
+        work(&mut self.memory.borrow_mut().sharing)
+    }
+
+    /// What the client has read into its cache, and served from it.
+    pub fn sharing_counters(&self) -> SharingCounters {
+        self.with_sharing(|sharing| sharing.counters)
     }
 
     /// Sends a request without data to a server.

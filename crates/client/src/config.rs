@@ -1,6 +1,7 @@
 //! The settings of a client.
 
 use futago_base::{Duration, ServerId};
+use futago_wire::cache::BLOCK_BYTES;
 
 /// A client's settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +46,13 @@ pub struct Config {
     /// How much data of one read or write is under way at a time beside the part at the home of the
     /// file, in bytes. At least two chunks are; 0 for one chunk at a time. Default: 4 MiB.
     pub transfer_bytes_max: usize,
+    /// How long another client's cache may take to answer; the servers are asked after that. A copy
+    /// that has passed through many caches may take a little longer. Default: 0.5 s.
+    pub cache_timeout: Duration,
+    /// Files of fewer bytes are read from the servers alone. Default: 256 KiB.
+    pub shared_bytes_min: u64,
+    /// Whether sums protect what clients read from each other. Default: yes.
+    pub copy_sums: bool,
     /// Whether `fsync` has the servers make a file survive a loss of power. Default: no, as for
     /// servers without a disk, or those that confirm nothing else.
     pub durable_fsync: bool,
@@ -52,7 +60,7 @@ pub struct Config {
 
 impl Config {
     /// The size of the blocks in which data is cached, in bytes.
-    pub const DATA_BLOCK_BYTES: u32 = 64 << 10;
+    pub const DATA_BLOCK_BYTES: u32 = BLOCK_BYTES;
 }
 
 impl Default for Config {
@@ -74,6 +82,9 @@ impl Default for Config {
             contact: None,
             contact_timeout: Duration::from_secs(1),
             transfer_bytes_max: 4 << 20,
+            cache_timeout: Duration::from_millis(500),
+            shared_bytes_min: 256 << 10,
+            copy_sums: true,
             durable_fsync: false,
         }
     }

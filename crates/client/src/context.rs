@@ -1,8 +1,9 @@
 //! The interface between an operation and the outside world.
 
+use alloc::sync::Arc;
 use core::future::Future;
-use futago_base::{Duration, FileId, Payload, ServerId, SessionId, Time};
-use futago_wire::{Failure, Reply, Request};
+use futago_base::{Duration, FileId, Payload, ServerId, SessionId, Time, record::Door};
+use futago_wire::{CacheReply, CacheRequest, Failure, Holder, Reply, Request};
 
 /// The services that operations need. Futures need not be `Send`, because an operation stays on one
 /// thread.
@@ -43,6 +44,20 @@ pub trait Context {
 
     /// Waits for a duration.
     fn sleep(&self, span: Duration) -> impl Future<Output = ()>;
+
+    /// Where other clients reach this one, if it shares its cache. By default it does not.
+    fn door(&self) -> Option<Door> {
+        None
+    }
+
+    /// Asks another client; `None` if it cannot be reached. By default none can be.
+    fn ask_client(
+        &self,
+        _holder: Arc<Holder>,
+        _request: CacheRequest,
+    ) -> impl Future<Output = Option<(CacheReply, Payload)>> {
+        async { None }
+    }
 
     /// Invalidates caches outside of the client, such as that of a kernel, of what a server has of
     /// a node: the attributes, and the names of a directory there

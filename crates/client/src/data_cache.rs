@@ -64,11 +64,17 @@ impl<C: Context> Client<C> {
             start: from,
             end: to,
         } = blocks.clone().unwrap_or(offset..end);
-        let data = self.read_now(id, from, (to - from) as u32).await?;
+        let is_cacheable = blocks.is_some();
+        let _fetch = blocks.map(|blocks| self.fetches.begin(id, blocks));
+        let data = if is_cacheable {
+            self.read_blocks(id, versions, from..to).await?
+        } else {
+            self.read_now(id, from, (to - from) as u32).await?
+        };
         if let Some(hint) = self.memory.borrow_mut().files.get_mut(id) {
             hint.read_end = end;
         }
-        if blocks.is_some() && self.data_versions(id) == Some(versions) {
+        if is_cacheable && self.data_versions(id) == Some(versions) {
             self.cache_data(id, versions.now, from, &data);
         }
         let within = |at: u64| (at - from).min(data.len() as u64) as usize;

@@ -15,6 +15,7 @@ mod changes;
 mod client;
 mod config;
 mod context;
+mod cooperative;
 mod data;
 mod data_cache;
 mod file_locks;
@@ -33,6 +34,7 @@ pub use cancel::Cancel;
 pub use client::Client;
 pub use config::Config;
 pub use context::Context;
+pub use cooperative::SharingCounters;
 pub use join::{first_of, join_all};
 pub use memory::{Memory, MemoryUndo};
 pub use operations::{

@@ -4,6 +4,7 @@ use crate::{
     Buckets, Config,
     block_cache::{BlockCache, BlockCacheUndo},
     cache::{Cache, CacheUndo},
+    cooperative::{Sharing, SharingUndo},
     layout::FileHint,
     leases::{Leases, LeasesUndo},
     write_buffer::{WriteBuffer, WriteBufferUndo},
@@ -28,6 +29,8 @@ pub struct Memory {
     pub(crate) data: BlockCache,
     /// The write-back buffer.
     pub(crate) write_buffer: WriteBuffer,
+    /// What is known about other clients' caches.
+    pub(crate) sharing: Sharing,
 }
 
 /// The changes of a [`Memory`] to undo.
@@ -39,6 +42,7 @@ pub struct MemoryUndo {
     leases: Option<Box<LeasesUndo>>,
     data: BlockCacheUndo,
     write_buffer: WriteBufferUndo,
+    sharing: SharingUndo,
 }
 
 impl Memory {
@@ -51,6 +55,7 @@ impl Memory {
             unlisted: Cache::new(config.directories_max),
             data: BlockCache::new(config.data_bytes_max),
             write_buffer: WriteBuffer::new(),
+            sharing: Sharing::new(config),
         }
     }
 
@@ -66,6 +71,7 @@ impl Memory {
         self.unlisted.record_changes();
         self.data.record_changes();
         self.write_buffer.record_changes();
+        self.sharing.record_changes();
         if let Some(leases) = &mut self.leases {
             leases.record_changes();
         }
@@ -79,6 +85,7 @@ impl Memory {
             unlisted: self.unlisted.take_changes(),
             data: self.data.take_changes(),
             write_buffer: self.write_buffer.take_changes(),
+            sharing: self.sharing.take_changes(),
             leases: (self.leases.as_mut()).map(|leases| Box::new(leases.take_changes())),
         }
     }
@@ -90,6 +97,7 @@ impl Memory {
         self.unlisted.take_back(undo.unlisted);
         self.data.take_back(undo.data);
         self.write_buffer.take_back(undo.write_buffer);
+        self.sharing.take_back(undo.sharing);
         if let (Some(leases), Some(undo)) = (&mut self.leases, undo.leases) {
             leases.take_back(*undo);
         }

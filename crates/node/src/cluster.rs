@@ -1,6 +1,6 @@
 //! The cluster file: the servers, and the secret key.
 
-use crate::BackingStore;
+use crate::{BackingStore, Cooperative};
 use futago_base::{ClusterMap, ServerId, limits, map::Policy};
 use futago_store::Sync;
 use futago_transport::{Address, ClusterKey};
@@ -37,6 +37,9 @@ pub struct Cluster {
     /// to them about names and files of others.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub contacts: bool,
+    /// Whether clients read from each other's caches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cooperative: Option<Cooperative>,
     /// The version of the cluster map.
     pub epoch: u32,
     /// How partitions are assigned to servers.
@@ -214,6 +217,7 @@ impl Cluster {
             key: ClusterKey::generate().map_err(io::Error::other)?,
             secure: false,
             contacts: false,
+            cooperative: None,
             epoch: 1,
             policy: Policy::default(),
             partitions: 4096.max(servers.len()),

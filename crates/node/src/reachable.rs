@@ -2,7 +2,7 @@
 
 use crate::{Cluster, ServerEntry};
 use futago_base::ServerId;
-use futago_transport::{Hello, Role, reach_address};
+use futago_transport::{Hello, Party, Role, reach_address};
 use std::{io, time::Duration};
 use tokio::{runtime::Builder, time::timeout};
 
@@ -36,7 +36,7 @@ pub fn ensure_reachable(
 async fn reach(cluster: &Cluster, id: ServerId, entry: &ServerEntry) -> Result<(), String> {
     let hello = Hello {
         from: Role::Client,
-        to: id,
+        to: Party::Server(id),
         map_epoch: cluster.epoch,
         hands_over_memory: false,
         is_secure: cluster.secure,

@@ -15,7 +15,7 @@ use futago_node::{
     server::{Config, Servers, Status},
 };
 use futago_transport::{
-    Address, Budget, Hello, Receiver, Role, Sender, Stream, handshake::introduce, split,
+    Address, Budget, Hello, Party, Receiver, Role, Sender, Stream, handshake::introduce, split,
 };
 use futago_wire::{
     Body, Failure, Frame, Header, LockChange, MessageKind, Outcome, Peer, PeerChange, Reply,
@@ -84,7 +84,7 @@ impl Running {
             .unwrap();
         let hello = Hello {
             from,
-            to: ServerId(0),
+            to: Party::Server(ServerId(0)),
             map_epoch: self.cluster.epoch,
             hands_over_memory: false,
             is_secure: false,
@@ -203,7 +203,7 @@ fn more_members_than_configured_are_refused_with_a_reason() {
             .unwrap();
         let hello = Hello {
             from: Role::Client,
-            to: ServerId(0),
+            to: Party::Server(ServerId(0)),
             map_epoch: 1,
             hands_over_memory: false,
             is_secure: false,

@@ -11,6 +11,7 @@ mod builder;
 mod completion;
 mod config;
 mod contact;
+mod copies;
 mod effects;
 mod fence;
 mod leases;

@@ -121,6 +121,7 @@ impl<V: View> DecisionBuilder<'_, V> {
             self.trim(file);
         }
         self.end_leases(id);
+        self.state.delete(Key::Sharer(id));
         self.forget_requests(id);
         let ended = self.new_session(SessionState::Expired);
         self.state.put(Key::Session(id), ended);

@@ -1,6 +1,6 @@
 //! The address that a server listens at.
 
-use futago_base::ServerId;
+use crate::Party;
 use serde::{Deserialize, Serialize};
 use std::{fmt, path::PathBuf, str::FromStr};
 
@@ -26,16 +26,15 @@ pub struct AddressError {
 }
 
 impl Address {
-    /// The Unix socket over which processes of the server's host hand over shared memory.
+    /// The Unix socket over which processes of the party's host hand over shared memory.
     ///
-    /// It is the server's own address, or an abstract name beside a TCP port. A container with a
+    /// It is the party's own address, or an abstract name beside a TCP port. A container with a
     /// network namespace of its own does not see that name.
-    pub fn nearby(&self, cluster: u64, server: ServerId) -> Option<PathBuf> {
+    pub fn nearby(&self, cluster: u64, party: Party) -> Option<PathBuf> {
         match self {
             Self::Tcp(host_and_port) => {
                 let (_, port) = host_and_port.rsplit_once(':')?;
-                let number = server.0;
-                Some(format!("\0futago-{cluster:016x}-{number}-{port}").into())
+                Some(format!("\0futago-{cluster:016x}-{party}-{port}").into())
             }
             Self::Unix(path) => Some(path.clone()),
         }

@@ -19,11 +19,11 @@
 //! connection. Both sides must agree on security.
 
 use crate::{ClusterKey, Session, session::TAG_BYTES};
-use futago_base::ServerId;
+use futago_base::{ServerId, SessionId};
 use futago_wire::codec;
 use serde::{Deserialize, Serialize};
 use snow::{Builder, HandshakeState};
-use std::{io, time::Duration};
+use std::{fmt, io, time::Duration};
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     time::timeout,
@@ -51,13 +51,31 @@ pub enum Role {
     Server(ServerId),
 }
 
+/// A party that listens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Party {
+    /// A server of the cluster.
+    Server(ServerId),
+    /// A client that shares its cache.
+    Client(SessionId),
+}
+
+impl fmt::Display for Party {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Server(server) => write!(f, "{}", server.0),
+            Self::Client(session) => write!(f, "client-{:016x}", session.0),
+        }
+    }
+}
+
 /// The claims of the connecting side, protected by the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
     /// Its role.
     pub from: Role,
-    /// The server that it addresses.
-    pub to: ServerId,
+    /// The party that it addresses.
+    pub to: Party,
     /// The version of its cluster map, for logs: servers move from process to process, and a peer
     /// with an older map finds those that have not moved.
     pub map_epoch: u32,
@@ -74,7 +92,7 @@ pub enum Refusal {
     Version,
     /// The key is not the cluster's.
     Key,
-    /// The server that the peer addresses is not here; it may have moved.
+    /// The party that the peer addresses is not here; a server may have moved.
     Server,
     /// The server has reached its limit of connections.
     Full,

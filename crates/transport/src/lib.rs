@@ -29,7 +29,7 @@ pub use acceptor::{Acceptor, ConnectionHandler, ConnectionSlot};
 pub use address::{Address, AddressError};
 pub use channel::Channel;
 pub use connection::{Budget, ConnectionError, Receiver, Sender, split};
-pub use handshake::{HandshakeError, Hello, Refusal, Role};
+pub use handshake::{HandshakeError, Hello, Party, Refusal, Role};
 pub use key::{ClusterKey, KeyError};
 pub use led_socket::LedSocket;
 pub use polling::poll_streams;

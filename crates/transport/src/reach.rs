@@ -1,7 +1,8 @@
-//! Connects to a server: through shared memory if it is on this host, else over its address.
+//! Connects to a server, or to a client that shares its cache: through shared memory if it is on
+//! this host, else over its address.
 
 use crate::{
-    Address, Channel, ClusterKey, HandshakeError, Hello, Role, Stream, handshake::introduce,
+    Address, Channel, ClusterKey, HandshakeError, Hello, Party, Role, Stream, handshake::introduce,
     shared_memory::MemoryStream,
 };
 use futago_base::ServerId;
@@ -13,7 +14,7 @@ use tokio::{net::UnixStream, time::timeout};
 /// instead.
 const NEARBY_MAX: Duration = Duration::from_secs(1);
 
-/// Connects to a server and proves the key. Returns the channel and the servers that messages may
+/// Connects to a party and proves the key. Returns the channel and the servers that messages may
 /// address.
 ///
 /// # Errors
@@ -50,8 +51,8 @@ pub async fn reach_address(
         let mut stream = Stream::connect(address).await?;
         match introduce(&mut stream, key, hello).await {
             Ok((here, session)) => {
-                // The threads of a client wait for replies; those of a server never do.
-                let led = hello.from == Role::Client;
+                // The threads of a client wait for replies of servers; those of a server never do.
+                let led = hello.from == Role::Client && matches!(hello.to, Party::Server(_));
                 let channel = Channel::new(stream, session, hello.is_secure, led)?;
                 return Ok((channel, here));
             }

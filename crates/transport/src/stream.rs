@@ -1,7 +1,6 @@
 //! Sockets of either family.
 
-use crate::Address;
-use futago_base::ServerId;
+use crate::{Address, Party};
 use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
 use std::{
     io::{self, IoSlice},
@@ -144,12 +143,8 @@ impl Listener {
 
     /// Listens for shared memory from processes of this host, beside a TCP port. `None` beside a
     /// Unix socket, which serves both.
-    pub fn bind_nearby(
-        address: &Address,
-        cluster: u64,
-        server: ServerId,
-    ) -> io::Result<Option<Self>> {
-        match (address, address.nearby(cluster, server)) {
+    pub fn bind_nearby(address: &Address, cluster: u64, party: Party) -> io::Result<Option<Self>> {
+        match (address, address.nearby(cluster, party)) {
             (Address::Tcp(_), Some(name)) => Ok(Some(Self::Unix(UnixListener::bind(&name)?, name))),
             _ => Ok(None),
         }

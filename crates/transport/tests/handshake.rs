@@ -4,7 +4,7 @@
 use futago_base::ServerId;
 use futago_transport::{
     Address, ClusterKey, HandshakeError, Hello, Refusal, Role,
-    handshake::{SERVERS_MAX, introduce, welcome},
+    handshake::{Party, SERVERS_MAX, introduce, welcome},
     reach_address,
 };
 use futago_wire::codec;
@@ -13,7 +13,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 
 const HELLO: Hello = Hello {
     from: Role::Client,
-    to: ServerId(3),
+    to: Party::Server(ServerId(3)),
     map_epoch: 1,
     hands_over_memory: false,
     is_secure: false,
@@ -235,7 +235,7 @@ async fn refuse_first(listener: tokio::net::UnixListener, mut damaged: usize) {
         let known = key(if damaged > 0 { 2 } else { 1 });
         damaged = damaged.saturating_sub(1);
         // The client reports the rejection.
-        let _ = welcome(&mut socket, &known, |_| Ok(vec![HELLO.to])).await;
+        let _ = welcome(&mut socket, &known, |_| Ok(vec![ServerId(3)])).await;
     }
 }
 

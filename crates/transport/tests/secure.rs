@@ -6,7 +6,7 @@ use futago_base::{Payload, ServerId, limits};
 use futago_transport::{
     Budget, Channel, ClusterKey, ConnectionError, Hello, LedSocket, Receiver, Role, SecureStream,
     Sender, Session, Socket, Stream,
-    handshake::{introduce, welcome},
+    handshake::{Party, introduce, welcome},
     split,
 };
 use futago_wire::{Body, Frame, Header, MessageKind, Request};
@@ -21,7 +21,7 @@ use tokio::{
 
 const HELLO: Hello = Hello {
     from: Role::Client,
-    to: ServerId(0),
+    to: Party::Server(ServerId(0)),
     map_epoch: 1,
     hands_over_memory: false,
     is_secure: true,
@@ -56,7 +56,7 @@ async fn sessions() -> (Session, Session) {
     let (mut client, mut server) = duplex(1 << 16);
     let (client, server) = tokio::join!(
         introduce(&mut client, &key, HELLO),
-        welcome(&mut server, &key, |_| Ok(vec![HELLO.to]))
+        welcome(&mut server, &key, |_| Ok(vec![ServerId(0)]))
     );
     (client.unwrap().1, server.unwrap().1)
 }

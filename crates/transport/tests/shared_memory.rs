@@ -7,8 +7,8 @@ use bytes::Bytes;
 use futago_base::{Payload, ServerId, limits};
 use futago_transport::{
     Acceptor, Address, Budget, Channel, ClusterKey, ConnectionError, ConnectionHandler,
-    ConnectionSlot, HandshakeError, Hello, Listener, Receiver, Refusal, Role, Sender, poll_streams,
-    reach, shared_memory::MemoryStream, split,
+    ConnectionSlot, HandshakeError, Hello, Listener, Party, Receiver, Refusal, Role, Sender,
+    poll_streams, reach, shared_memory::MemoryStream, split,
 };
 use futago_wire::{Body, Frame, Header, MessageKind, Request};
 use rustix::{
@@ -390,7 +390,7 @@ async fn way_to(listeners: Vec<Listener>, address: &Address, cluster: u64) -> &'
     }
     let hello = Hello {
         from: Role::Client,
-        to: ServerId(3),
+        to: Party::Server(ServerId(3)),
         map_epoch: 1,
         is_secure: false,
         hands_over_memory: false,
@@ -415,7 +415,7 @@ fn neighbours_talk_through_memory_and_others_over_sockets() {
         let any = "tcp:127.0.0.1:0".parse().unwrap();
         let listener = Listener::bind(&any).await.unwrap();
         let tcp = listener.address().unwrap();
-        let nearby = Listener::bind_nearby(&tcp, CLUSTER, ServerId(3));
+        let nearby = Listener::bind_nearby(&tcp, CLUSTER, Party::Server(ServerId(3)));
         let both = vec![listener, nearby.unwrap().unwrap()];
         assert_eq!(way_to(both, &tcp, CLUSTER).await, "memory");
 

@@ -12,7 +12,9 @@
 //! data continues it, so that a message does not accept the data of another message. It follows the
 //! data, so that both ends compute it part by part while each part is in their CPU caches.
 
-use crate::{Header, MessageKind, Outcome, Peer, PeerAnswer, Push, Request};
+use crate::{
+    CacheReply, CacheRequest, Header, MessageKind, Outcome, Peer, PeerAnswer, Push, Request,
+};
 use alloc::vec::Vec;
 use bytes::Bytes;
 use core::fmt;
@@ -26,7 +28,7 @@ use zerocopy::{
 /// "FTGO", the first bytes of every message.
 const MAGIC: u32 = u32::from_le_bytes(*b"FTGO");
 /// The version of this encoding. Peers of different versions refuse each other.
-pub const VERSION: u16 = 17;
+pub const VERSION: u16 = 18;
 
 /// Continues a CRC32C over more bytes.
 ///
@@ -119,6 +121,10 @@ pub enum Body {
     PeerAnswer(PeerAnswer),
     /// From server to client.
     Push(Push),
+    /// From client to client.
+    CacheRequest(CacheRequest),
+    /// The reply to it.
+    CacheReply(CacheReply),
 }
 
 impl Body {
@@ -130,6 +136,8 @@ impl Body {
             Self::Peer(_) => MessageKind::Peer,
             Self::PeerAnswer(_) => MessageKind::PeerAnswer,
             Self::Push(_) => MessageKind::Push,
+            Self::CacheRequest(_) => MessageKind::CacheRequest,
+            Self::CacheReply(_) => MessageKind::CacheReply,
         }
     }
 
@@ -140,6 +148,8 @@ impl Body {
             Self::Peer(body) => encode_after(head, body),
             Self::PeerAnswer(body) => encode_after(head, body),
             Self::Push(body) => encode_after(head, body),
+            Self::CacheRequest(body) => encode_after(head, body),
+            Self::CacheReply(body) => encode_after(head, body),
         }
     }
 
@@ -150,6 +160,8 @@ impl Body {
             MessageKind::Peer => Self::Peer(decode(bytes)?),
             MessageKind::PeerAnswer => Self::PeerAnswer(decode(bytes)?),
             MessageKind::Push => Self::Push(decode(bytes)?),
+            MessageKind::CacheRequest => Self::CacheRequest(decode(bytes)?),
+            MessageKind::CacheReply => Self::CacheReply(decode(bytes)?),
         })
     }
 }
@@ -327,6 +339,8 @@ fn header(raw: &RawHeader) -> Result<Header, DecodeError> {
         2 => MessageKind::Peer,
         3 => MessageKind::PeerAnswer,
         4 => MessageKind::Push,
+        5 => MessageKind::CacheRequest,
+        6 => MessageKind::CacheReply,
         other => return Err(DecodeError::Field("kind", other)),
     };
     Ok(Header {

@@ -15,6 +15,10 @@ pub enum MessageKind {
     PeerAnswer,
     /// A [`Push`](crate::Push).
     Push,
+    /// A [`CacheRequest`](crate::CacheRequest).
+    CacheRequest,
+    /// A [`CacheReply`](crate::CacheReply).
+    CacheReply,
 }
 
 /// Optional abilities of a sender, as bits of [`Header::features`].
@@ -32,9 +36,10 @@ pub struct Header {
     /// The kind of the body.
     pub kind: MessageKind,
     /// The addressed server, or the sender of a reply or [`Push`](crate::Push). Several servers may
-    /// share a connection.
+    /// share a connection. 0 between clients.
     pub server: ServerId,
-    /// The session of the request; a reply repeats it.
+    /// The session of the request; a reply repeats it. Between clients it is that of the client that
+    /// asks.
     pub session: SessionId,
     /// The number of the request within its session; a reply repeats it.
     pub sequence: u64,

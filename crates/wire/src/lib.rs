@@ -1,12 +1,13 @@
 //! The messages between clients and servers, and their encoding.
 //!
 //! A message is a fixed [`Header`], a body and file data. The body is a [`Request`], [`Outcome`],
-//! [`Peer`], [`PeerAnswer`] or [`Push`], encoded with postcard. The data follows unencoded, so that
-//! it is not copied.
+//! [`Peer`], [`PeerAnswer`], [`Push`], [`CacheRequest`] or [`CacheReply`], encoded with postcard.
+//! The data follows unencoded, so that it is not copied.
 #![no_std]
 
 extern crate alloc;
 
+pub mod cache;
 pub mod codec;
 pub mod contact;
 pub mod header;
@@ -19,6 +20,7 @@ pub mod search;
 pub mod step;
 pub mod touched;
 
+pub use cache::{CacheReply, CacheRequest, CopySource, Holder};
 pub use codec::{Body, DecodeError, Frame};
 pub use contact::{ContactMessage, ContactReply, Question, Relayed, RelayedFact};
 pub use header::{Header, MessageKind};

@@ -1,5 +1,6 @@
 //! The replies of a server to a client.
 
+use crate::cache::{CopySource, Holder};
 use crate::contact::Relayed;
 use crate::inspection::{Inspected, InspectedKey};
 use crate::search::{Scanned, Verdict};
@@ -239,6 +240,14 @@ pub enum Reply {
     Executed(Option<FileId>),
     /// All that the server has executed before survives a loss of power.
     Synchronized,
+    /// Where to read pieces of a file.
+    Copies {
+        /// Clients that probably have some of them.
+        holders: Vec<Holder>,
+        /// For each piece in order the client to ask, or `None` for the servers. It is empty if the
+        /// home grants no lease that covers the file's data.
+        sources: Vec<Option<CopySource>>,
+    },
 }
 
 impl Reply {

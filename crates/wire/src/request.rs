@@ -7,9 +7,9 @@ use crate::{
 use alloc::vec::Vec;
 use bytes::Bytes;
 use futago_base::{
-    BucketStart, ChunkId, Errno, FileId, Name, NameHash, ServerId, Time, Timestamp, TransactionId,
-    XattrName,
-    record::{LockKind, LockRange, LockSpace, Truncations},
+    BucketStart, ChunkId, Errno, FileId, Name, NameHash, ServerId, SessionId, Time, Timestamp,
+    TransactionId, XattrName,
+    record::{Door, LockKind, LockRange, LockSpace, Truncations},
     search::Tests,
 };
 use serde::{Deserialize, Serialize};
@@ -260,6 +260,21 @@ pub enum Request {
         offset: u64,
         /// Number of bytes.
         length: u32,
+    },
+    /// Finds clients that probably have pieces of a file in their caches, for a client that shares
+    /// its own cache and is about to read the pieces. To the file's home. Reply:
+    /// [`Reply::Copies`](crate::Reply::Copies).
+    FindCopies {
+        /// The file.
+        id: FileId,
+        /// The number of the first piece.
+        first: u64,
+        /// How many pieces.
+        pieces: u32,
+        /// Where the client listens.
+        door: Door,
+        /// Clients that have not had pieces of the file, or have not answered.
+        failed: Vec<SessionId>,
     },
     /// Allows a caller that has the file open to write chunks up to `reach` before it reports the
     /// write to the home. Reply: [`Reply::Extent`](crate::Reply::Extent).

@@ -94,6 +94,10 @@ pub enum Key {
     Restoration(FileId),
     /// When a client last asked for files to restore. Volatile.
     RestorerSeen,
+    /// The holders of a piece of a file, in one of a fixed number of slots. Volatile.
+    Copies(u16),
+    /// A client that shares its cache. Volatile.
+    Sharer(SessionId),
 }
 
 /// The kinds of records that a server scans as a whole now and then.
@@ -129,6 +133,8 @@ pub enum Sort {
     Consultation,
     /// [`Key::Relay`].
     Relay,
+    /// [`Key::Sharer`].
+    Sharer,
 }
 
 /// The smallest identity of a transaction.
@@ -396,6 +402,10 @@ impl Key {
                 Self::Relay(FileId(0), ServerId(0)),
                 Self::Relay(FileId(u64::MAX), SERVER_END),
             ),
+            Sort::Sharer => (
+                Self::Sharer(SessionId(0)),
+                Self::Sharer(SessionId(u64::MAX)),
+            ),
         }
     }
 
@@ -425,6 +435,8 @@ impl Key {
                 | Self::Hint(_)
                 | Self::Restoration(_)
                 | Self::RestorerSeen
+                | Self::Copies(_)
+                | Self::Sharer(_)
         )
     }
 }

@@ -1,6 +1,7 @@
 //! The records that make up a server's state: [`Key`] names one, [`Value`] holds one.
 
 mod contact;
+mod copies;
 mod directory;
 mod inode;
 mod key;
@@ -12,6 +13,7 @@ mod transaction;
 mod value;
 
 pub use contact::{Consultation, Hint, HintState, Link, Relay, RelayedEntry};
+pub use copies::{Copies, CopyHolder, Door};
 pub use directory::{Entry, Header, HeaderSum};
 pub use inode::{DirectoryPlace, Inode, Truncation, Truncations};
 pub use key::{Key, Sort};

@@ -19,7 +19,7 @@ const HASH_MAX: u64 = (1 << 63) - 1;
 
 impl Rank {
     /// An upper bound of [`Rank::sort`].
-    pub const SORTS: usize = 41;
+    pub const SORTS: usize = 43;
 
     /// The number of the key's kind; kinds are in the order of keys, too.
     pub const fn sort(self) -> usize {
@@ -124,6 +124,8 @@ impl Key {
             Self::Hint(slot) => Rank::new(38, u64::from(*slot), 0),
             Self::Restoration(file) => Rank::new(39, file.0, 0),
             Self::RestorerSeen => Rank::new(40, 0, 0),
+            Self::Copies(slot) => Rank::new(41, u64::from(*slot), 0),
+            Self::Sharer(session) => Rank::new(42, session.0, 0),
         }
     }
 }

@@ -1,9 +1,9 @@
 //! The contents of records.
 
 use super::{
-    AppendRange, Awaited, Consultation, Entry, Header, HeldReply, Hint, InboxChannel, Inode, Link,
-    LockWaiter, Opener, Opens, OutboxChannel, Participant, RangeLock, Recall, Relay, RelayedEntry,
-    Restoration, Session, StoredMessage, TransactionStatus,
+    AppendRange, Awaited, Consultation, Copies, CopyHolder, Door, Entry, Header, HeldReply, Hint,
+    InboxChannel, Inode, Link, LockWaiter, Opener, Opens, OutboxChannel, Participant, RangeLock,
+    Recall, Relay, RelayedEntry, Restoration, Session, StoredMessage, TransactionStatus,
 };
 use crate::{Incarnation, TransactionId};
 use alloc::{boxed::Box, vec::Vec};
@@ -96,6 +96,8 @@ values! {
         Hint(Hint) as hint;
         /// Of [`Key::Restoration`](super::Key::Restoration).
         Restoration(Restoration) as restoration;
+        /// Of [`Key::Sharer`](super::Key::Sharer).
+        Door(Door) as door;
         /// Of [`Key::SessionFile`](super::Key::SessionFile),
         /// [`Key::Unfenced`](super::Key::Unfenced) and
         /// [`Key::OutboxWaiter`](super::Key::OutboxWaiter), whose keys hold all information.
@@ -115,6 +117,8 @@ values! {
         Consultation(Consultation) as consultation;
         /// Of [`Key::Relay`](super::Key::Relay).
         Relay(Relay) as relay;
+        /// Of [`Key::Copies`](super::Key::Copies).
+        Copies(Copies) as copies;
     }
 }
 
@@ -137,6 +141,10 @@ impl Value {
             }
             Self::Link(_) => size_of::<Link>(),
             Self::Consultation(it) => size_of::<Consultation>() + it.question.len(),
+            Self::Copies(copies) => {
+                size_of::<Copies>() + copies.holders.len() * size_of::<CopyHolder>()
+            }
+            Self::Door(door) => door.address.len(),
             Self::Relay(relay) => size_of::<Relay>() + relay.state.len(),
             Self::Locks(locks) => locks.len() * size_of::<RangeLock>(),
             Self::Lives(lives) => lives.len() * size_of::<Incarnation>(),

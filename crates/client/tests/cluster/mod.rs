@@ -5,14 +5,15 @@
 use bytes::Bytes;
 use futago_base::{
     ClusterMap, Duration, Errno, FileId, Name, NameHash, Payload, RequestId, ServerId, SessionId,
-    Time, View, map::Policy,
+    Time, View, map::Policy, record::Door,
 };
 use futago_client::{Client, Config, Context, CreateFlags};
 use futago_driver::{AdmissionConfig, ServerDriver};
 use futago_server::{Input, Output, Server};
 use futago_store::MemoryStore;
 use futago_wire::{
-    Failure, FileState, LeaseRecall, NewContent, NewNode, Outcome, Push, Reply, Request,
+    CacheReply, CacheRequest, Failure, FileState, Holder, LeaseRecall, NewContent, NewNode,
+    Outcome, Push, Reply, Request,
 };
 use std::{
     cell::{Cell, RefCell},
@@ -20,6 +21,7 @@ use std::{
     future::{Future, poll_fn},
     pin::{Pin, pin},
     rc::Rc,
+    sync::Arc,
     task::{Poll, Waker},
 };
 
@@ -43,6 +45,11 @@ pub struct World {
     sent: Vec<(u16, String)>,
     /// The most messages that were under way at a time.
     under_way_max: usize,
+    /// The requests to other clients that were not handled: to whom, and their numbers.
+    cache_requests: Vec<(SessionId, u64, CacheRequest)>,
+    cache_replies: BTreeMap<u64, (CacheReply, Payload)>,
+    /// The data of one client's cache is damaged.
+    damaged: Option<SessionId>,
     /// The next requests that fail before they leave the client, by name, in order.
     failing: VecDeque<(&'static str, Failure)>,
 }
@@ -122,6 +129,8 @@ pub struct Loop {
     open: RefCell<BTreeSet<u64>>,
     /// Whether the client accepts leases.
     leases: bool,
+    /// Whether it shares its cache.
+    shares: Cell<bool>,
 }
 
 impl Context for Loop {
@@ -173,6 +182,32 @@ impl Context for Loop {
             self.open.borrow_mut().remove(&sequence);
             return outcome.map(|reply| (reply, payload));
         }
+    }
+
+    fn door(&self) -> Option<Door> {
+        self.shares.get().then(|| Door {
+            host: self.session.get().0,
+            address: Bytes::new(),
+        })
+    }
+
+    async fn ask_client(
+        &self,
+        holder: Arc<Holder>,
+        request: CacheRequest,
+    ) -> Option<(CacheReply, Payload)> {
+        let number = {
+            let world = &mut *self.world.borrow_mut();
+            world.now = world.now + Duration(1);
+            let asked = (holder.session, world.now.0, request);
+            world.cache_requests.push(asked);
+            world.now.0
+        };
+        let reply = |_: &mut std::task::Context<'_>| {
+            let reply = self.world.borrow_mut().cache_replies.remove(&number);
+            reply.map_or(Poll::Pending, Poll::Ready)
+        };
+        Some(poll_fn(reply).await)
     }
 
     async fn sleep(&self, span: Duration) {
@@ -243,6 +278,9 @@ impl Cluster {
             recalls: Vec::new(),
             sent: Vec::new(),
             under_way_max: 0,
+            cache_requests: Vec::new(),
+            cache_replies: BTreeMap::new(),
+            damaged: None,
             failing: VecDeque::new(),
         };
         Self {
@@ -259,6 +297,18 @@ impl Cluster {
     /// A client that caches under leases; [`Cluster::answering`] has it answer recalls.
     pub fn caching_client(&self) -> Client<Loop> {
         self.client_with(Some(Duration::from_secs(6)))
+    }
+
+    /// A client that shares its cache; [`Cluster::answering`] has it answer others.
+    pub fn sharing_client(&self) -> Client<Loop> {
+        let client = self.caching_client();
+        client.context().shares.set(true);
+        client
+    }
+
+    /// The bytes that a client sends from its cache are damaged.
+    pub fn damage_cache_of(&self, client: &User) {
+        self.world.borrow_mut().damaged = Some(client.context().session());
     }
 
     /// A client with at most this much data of a transfer under way.
@@ -286,6 +336,7 @@ impl Cluster {
             sequence: Cell::new(0),
             open: RefCell::new(BTreeSet::new()),
             leases: config.lease_trust.is_some(),
+            shares: Cell::new(false),
         };
         let config = Config {
             chunk_bytes: CHUNK_BYTES,
@@ -308,7 +359,8 @@ impl Cluster {
         }
     }
 
-    /// A future during which a client answers the recalls that it gets.
+    /// A future during which a client answers the recalls and the requests of other clients that
+    /// it gets.
     pub async fn answering<T>(&self, client: &User, future: impl Future<Output = T>) -> T {
         let mut future = pin!(future);
         let mut answers: Vec<Pin<Box<dyn Future<Output = ()> + '_>>> = Vec::new();
@@ -316,10 +368,34 @@ impl Cluster {
             for (server, recalls) in self.recalls_of(client.context().session()) {
                 answers.push(Box::pin(client.recalled(server, recalls)));
             }
+            for (number, request) in self.cache_requests_of(client.context().session()) {
+                answers.push(Box::pin(self.serve_cache(client, number, request)));
+            }
+            let poll = future.as_mut().poll(task);
             answers.retain_mut(|answer| answer.as_mut().poll(task).is_pending());
-            future.as_mut().poll(task)
+            poll
         })
         .await
+    }
+
+    fn cache_requests_of(&self, session: SessionId) -> Vec<(u64, CacheRequest)> {
+        let requests = &mut self.world.borrow_mut().cache_requests;
+        let of_client = requests.extract_if(.., |(to, ..)| *to == session);
+        of_client
+            .map(|(_, number, request)| (number, request))
+            .collect()
+    }
+
+    async fn serve_cache(&self, client: &User, number: u64, request: CacheRequest) {
+        let mut data = client.serve_cache(request).await;
+        let reply = CacheReply::of(&data);
+        let mut world = self.world.borrow_mut();
+        if world.damaged == Some(client.context().session()) && !data.is_empty() {
+            let mut bytes = data.bytes().to_vec();
+            bytes[0] ^= 1;
+            data = Payload::from(Bytes::from(bytes));
+        }
+        world.cache_replies.insert(number, (reply, data));
     }
 
     fn recalls_of(&self, session: SessionId) -> Vec<(ServerId, Vec<LeaseRecall>)> {

@@ -33,7 +33,7 @@ pub(super) fn input(frame: Frame) -> Option<Input> {
         }),
         Body::Peer(message) => Some(Input::Peer(message)),
         Body::PeerAnswer(answer) => Some(Input::PeerAnswer(answer)),
-        Body::Outcome(_) | Body::Push(_) => None,
+        Body::Outcome(_) | Body::Push(_) | Body::CacheRequest(_) | Body::CacheReply(_) => None,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{NodeContext, locating};
 use futago_base::ServerId;
-use futago_transport::{Channel, HandshakeError, Hello, Receiver, Role, reach, split};
+use futago_transport::{Channel, HandshakeError, Hello, Party, Receiver, Role, reach, split};
 use std::{sync::Arc, time::Duration};
 use tokio::time::timeout;
 
@@ -67,7 +67,7 @@ async fn connect(
     let location = location.ok_or(HandshakeError::Server)?;
     let hello = Hello {
         from: Role::Client,
-        to: server,
+        to: Party::Server(server),
         map_epoch: location.epoch,
         hands_over_memory: false,
         is_secure: cluster.secure,

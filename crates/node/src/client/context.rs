@@ -1,14 +1,19 @@
 //! The environment of a client's operations: real time, real randomness, requests over connections.
 
 use super::runtime::Setup;
-use super::{connection, invalidation, wakeup::Wakeup};
+use super::{connection, invalidation, sharing::holders::Holders, wakeup::Wakeup};
 use crate::{Clock, clock::AwakeTime};
 use atomic_refcell::AtomicRefCell;
-use futago_base::{Duration, Errno, FileId, Moment, Payload, ServerId, SessionId, Time};
+use futago_base::{
+    Duration, Errno, FileId, Moment, Payload, ServerId, SessionId, Time, record::Door,
+};
 use futago_client::Context;
 use futago_driver::{CallOutput, Calls};
 use futago_transport::{Receiver, Sender};
-use futago_wire::{Body, Failure, Frame, LeaseRecall, Outcome, Push, Reply, Request};
+use futago_wire::{
+    Body, CacheReply, CacheRequest, Failure, Frame, Holder, LeaseRecall, Outcome, Push, Reply,
+    Request,
+};
 use std::{
     cell::Cell,
     collections::BTreeMap,
@@ -48,6 +53,10 @@ struct Shared {
     wanted: Notify,
     /// Notified when servers have recalled leases.
     has_recalls: Notify,
+    /// Where other clients reach this one.
+    door: OnceLock<Door>,
+    /// The connections to other clients.
+    holders: Holders,
     /// Notified when messages are queued, unless a calling thread sends them itself.
     queued: Notify,
 }
@@ -156,6 +165,8 @@ impl NodeContext {
             deadline_changed: Notify::new(),
             wanted: Notify::new(),
             has_recalls: Notify::new(),
+            door: OnceLock::new(),
+            holders: Holders::new(),
             queued: Notify::new(),
         }))
     }
@@ -448,7 +459,11 @@ impl NodeContext {
                 self.0.state.borrow_mut().recalled.push((from, recalls));
                 self.0.has_recalls.notify_one();
             }
-            Body::Request(_) | Body::Peer(_) | Body::PeerAnswer(_) => {}
+            Body::Request(_)
+            | Body::Peer(_)
+            | Body::PeerAnswer(_)
+            | Body::CacheRequest(_)
+            | Body::CacheReply(_) => {}
         }
     }
 
@@ -505,13 +520,8 @@ impl NodeContext {
             }
             CallOutput::Send { to, frame } => {
                 if let Some(sender) = state.links.get(&to).and_then(|link| link.sender.as_ref()) {
-                    let is_first = sender.queued_bytes() == 0;
-                    if sender.post(&frame) && is_first {
-                        state.queued_senders.push(Arc::clone(sender));
-                        if !state.is_called {
-                            self.0.queued.notify_one();
-                        }
-                    }
+                    let sender = Arc::clone(sender);
+                    self.post_with(state, &sender, &frame);
                 }
             }
             CallOutput::Completed {
@@ -525,6 +535,36 @@ impl NodeContext {
                 }
             }
         }
+    }
+
+    /// Sends a message, at the latest at the end of the critical section.
+    pub(super) fn post(&self, sender: &Arc<Sender>, frame: &Frame) {
+        self.post_with(&mut self.0.state.borrow_mut(), sender, frame);
+    }
+
+    fn post_with(&self, state: &mut State, sender: &Arc<Sender>, frame: &Frame) {
+        let is_first = sender.queued_bytes() == 0;
+        if sender.post(frame) && is_first {
+            state.queued_senders.push(Arc::clone(sender));
+            if !state.is_called {
+                self.0.queued.notify_one();
+            }
+        }
+    }
+
+    /// The present session.
+    pub(super) fn session_now(&self) -> SessionId {
+        self.0.state.borrow().calls.session()
+    }
+
+    /// Other clients reach this one there from now on.
+    pub(super) fn open_door(&self, door: Door) {
+        // The cell is empty, because this is called once.
+        let _ = self.0.door.set(door);
+    }
+
+    pub(super) fn holders(&self) -> &Holders {
+        &self.0.holders
     }
 
     pub(super) fn setup(&self) -> &Setup {
@@ -620,7 +660,19 @@ impl Context for NodeContext {
     }
 
     fn session(&self) -> SessionId {
-        self.0.state.borrow().calls.session()
+        self.session_now()
+    }
+
+    fn door(&self) -> Option<Door> {
+        self.0.door.get().cloned()
+    }
+
+    async fn ask_client(
+        &self,
+        holder: Arc<Holder>,
+        request: CacheRequest,
+    ) -> Option<(CacheReply, Payload)> {
+        self.ask_holder(holder, request).await.ok()
     }
 
     fn next_sequence(&self) -> u64 {

@@ -1,7 +1,9 @@
 //! The handle that threads have of a client.
 
-use super::{Invalidations, NodeContext, RecordedClient, Starter, caller, runtime};
-use crate::{Clock, Cluster};
+use super::{
+    Invalidations, NodeContext, RecordedClient, Starter, caller, runtime, sharing::Serving,
+};
+use crate::{Clock, Cluster, CooperativeChoice};
 use futago_trace::Recorder;
 use std::{
     fmt,
@@ -22,6 +24,8 @@ pub struct Options {
     pub client: futago_client::Config,
     /// Whether the client requests leases, and caches attributes and names under them.
     pub leases: bool,
+    /// Whether the client shares its cache with others, and takes leases for that.
+    pub cooperative: CooperativeChoice,
     /// The queue by which the program invalidates its own caches of data from the client.
     ///
     /// A program may cache files and directories for as long as
@@ -46,6 +50,8 @@ pub(super) type Job = Box<dyn FnOnce(Arc<RecordedClient>) + Send>;
 pub struct Futago {
     client: Arc<RecordedClient>,
     jobs: mpsc::UnboundedSender<Job>,
+    /// Answers other clients until it is dropped.
+    _serving: Option<Arc<Serving>>,
     // Dropped after `jobs`, because the end of `jobs` stops the thread.
     _thread: Arc<Thread>,
 }
@@ -100,11 +106,16 @@ impl Futago {
         let (map, config) = (setup.map.clone(), setup.options.client);
         let core = futago_client::Client::new(context, map, config);
         let client = Arc::new(RecordedClient::new(core, setup.options.recorder.clone()));
+        let serving = match setup.cooperative {
+            Some(_) => Some(Arc::new(Serving::start(&client)?)),
+            None => None,
+        };
         let of_thread = Arc::clone(&client);
         let thread = thread::Builder::new()
             .name("futago-client".into())
             .spawn(move || runtime::run(&runtime, &of_thread, queue))?;
         Ok(Self {
+            _serving: serving,
             client,
             jobs,
             _thread: Arc::new(Thread(Mutex::new(Some(thread)))),

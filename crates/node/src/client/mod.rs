@@ -10,6 +10,7 @@ mod locating;
 mod recalls;
 mod recorded;
 mod runtime;
+mod sharing;
 mod starter;
 mod wakeup;
 

@@ -4,7 +4,7 @@ use super::handle::{Job, Options};
 use super::locating::Locating;
 use super::starter::stop_buffering;
 use super::{NodeContext, RecordedClient, recalls};
-use crate::{Cluster, contact, locations::SharedLocations, time_slices};
+use crate::{Cluster, Cooperative, contact, locations::SharedLocations, time_slices};
 use futago_base::{ClusterMap, Duration};
 use futago_store::Sync;
 use futago_transport::{Budget, busy, poll_streams};
@@ -25,6 +25,8 @@ pub struct Setup {
     pub locating: Locating,
     pub map: ClusterMap,
     pub options: Options,
+    /// Whether the client shares its cache.
+    pub cooperative: Option<Cooperative>,
     /// Memory for incoming replies.
     pub budget: Budget,
 }
@@ -41,7 +43,11 @@ impl Setup {
         options.calls.give_up = Duration(cluster.limits.give_up().as_nanos() as u64);
         options.client.chunk_bytes = cluster.chunk_bytes;
         options.client.contact = contact::draw(cluster)?;
-        options.leases |= options.client.contact.is_some();
+        let cooperative = options.cooperative.within(cluster.cooperative);
+        if let Some(cooperative) = cooperative {
+            options.client.data_bytes_max = cooperative.cache_bytes;
+        }
+        options.leases |= options.client.contact.is_some() || cooperative.is_some();
         options.calls.leases = options.leases;
         options.client.lease_trust = options.leases.then(lease_trust);
         match (&cluster.data, cluster.sync) {
@@ -56,6 +62,7 @@ impl Setup {
             locating: Locating::default(),
             map,
             options,
+            cooperative,
             budget: Budget::new(INCOMING_BYTES),
         })
     }
@@ -98,6 +105,7 @@ async fn serve(client: &Arc<RecordedClient>, mut jobs: mpsc::UnboundedReceiver<J
     begin(context, context.clone().keep_time());
     begin(context, context.clone().keep_sending());
     begin(context, context.clone().keep_connecting());
+    begin(context, context.clone().keep_reaching_holders());
     begin(context, recalls::answer(Arc::clone(client)));
     begin(context, keep_releasing(Arc::clone(client)));
     let of_watch = context.clone();

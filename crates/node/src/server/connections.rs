@@ -3,8 +3,8 @@
 use super::peers::Siblings;
 use futago_base::ServerId;
 use futago_transport::{
-    Budget, Channel, ConnectionHandler, ConnectionSlot, HandshakeError, Hello, Receiver, Refusal,
-    Role, Sender, split,
+    Budget, Channel, ConnectionHandler, ConnectionSlot, HandshakeError, Hello, Party, Receiver,
+    Refusal, Role, Sender, split,
 };
 use futago_wire::Frame;
 use std::{
@@ -141,7 +141,7 @@ pub struct Door {
 
 impl ConnectionHandler for Door {
     fn admit(&self, hello: &Hello) -> Result<Vec<ServerId>, Refusal> {
-        if hello.to != self.id {
+        if hello.to != Party::Server(self.id) {
             return Err(Refusal::Server);
         }
         if hello.is_secure != self.is_secure {

@@ -8,7 +8,7 @@ use super::shard::Setup;
 use crate::{cluster::ClusterId, locations::SharedLocations};
 use futago_base::ServerId;
 use futago_transport::{
-    Budget, Channel, ClusterKey, HandshakeError, Hello, Role, Sender, reach, split,
+    Budget, Channel, ClusterKey, HandshakeError, Hello, Party, Role, Sender, reach, split,
 };
 use futago_wire::Frame;
 use std::{
@@ -197,7 +197,7 @@ async fn connect(link: &Link) -> Result<Channel, HandshakeError> {
     let location = link.locations.of(link.to).ok_or(HandshakeError::Server)?;
     let hello = Hello {
         from: Role::Server(link.from),
-        to: link.to,
+        to: Party::Server(link.to),
         map_epoch: location.epoch,
         hands_over_memory: false,
         is_secure: link.is_secure,

@@ -8,7 +8,7 @@ use super::shard::{Opened, Setup, Shard};
 use crate::time_slices;
 use futago_base::{Duration, ServerId};
 use futago_store::{StoreError, Synchronization};
-use futago_transport::{Acceptor, Address, Listener, busy, poll_streams};
+use futago_transport::{Acceptor, Address, Listener, Party, busy, poll_streams};
 use futago_wire::Frame;
 use std::{
     cell::{Cell, RefCell},
@@ -311,7 +311,7 @@ async fn listen(setup: &Setup, door: Door) -> io::Result<Vec<JoinHandle<()>>> {
     let (key, most) = (setup.cluster.key.clone(), setup.cluster.limits.connections);
     let acceptor = Acceptor::new(key, most, door);
     let mut doors = vec![spawn_accepting(&acceptor, listener)];
-    match Listener::bind_nearby(&address, setup.cluster.id.0, setup.id) {
+    match Listener::bind_nearby(&address, setup.cluster.id.0, Party::Server(setup.id)) {
         Ok(Some(nearby)) => doors.push(spawn_accepting(&acceptor, nearby)),
         Ok(None) => {}
         Err(error) => tracing::warn!(%error, "processes of this host connect over TCP"),

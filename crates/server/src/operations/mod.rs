@@ -10,6 +10,7 @@ pub mod create;
 mod create_unnamed;
 mod cut_ahead;
 mod find;
+mod find_copies;
 mod inspect;
 mod list_here;
 mod locks;
@@ -149,6 +150,13 @@ pub fn run<V: View>(
             heard,
         } => append::finish(builder, *id, &(*from..*to), *kill_privileges, *heard),
         Request::CutAhead(id) => cut_ahead::run(builder, *id),
+        Request::FindCopies {
+            id,
+            first,
+            pieces,
+            door,
+            failed,
+        } => find_copies::run(builder, *id, *first, *pieces, door, failed),
         Request::Punch {
             id,
             from,
@@ -229,6 +237,7 @@ pub const fn may_have_effect(request: &Request) -> bool {
             | Request::ListHere { .. }
             | Request::GetAttributes(_)
             | Request::GetAttributesAhead { .. }
+            | Request::FindCopies { .. }
             | Request::RecallAhead(_)
             | Request::ReadLink(_)
             | Request::Read { .. }

@@ -4,13 +4,13 @@ use bytes::Bytes;
 use futago_base::{
     BucketStart, Duration, FileId, Incarnation, Kind, Name, NameHash, Partition, Payload, ServerId,
     SessionId, Time, TransactionId,
-    record::{Entry, Truncation, Truncations},
+    record::{Door, Entry, Truncation, Truncations},
     search::{Case, Comparison, Kinds, Test, Tests},
 };
 use futago_wire::{
-    Body, ContactMessage, ContactReply, Failure, Frame, Header, Lease, LeaseRecall, MessageKind,
-    NewContent, NewNode, Peer, PeerAnswer, PeerChange, Push, Question, Relayed, RelayedFact, Reply,
-    Request, Restored, Spot, Step,
+    Body, CacheReply, CacheRequest, ContactMessage, ContactReply, CopySource, Failure, Frame,
+    Header, Holder, Lease, LeaseRecall, MessageKind, NewContent, NewNode, Peer, PeerAnswer,
+    PeerChange, Push, Question, Relayed, RelayedFact, Reply, Request, Restored, Spot, Step,
     search::{Detail, FoundEntry, Scan, ScanEnd, Scanned, Subdirectory},
 };
 
@@ -210,6 +210,7 @@ pub fn frames() -> Vec<(&'static str, Frame)> {
         session,
     };
     let mut frames = contact_frames();
+    frames.extend(cache_frames());
     frames.extend([
         ("create", frame(Body::Request(create()), b"first data")),
         ("write", frame(Body::Request(write()), b"payload")),
@@ -234,6 +235,48 @@ pub fn frames() -> Vec<(&'static str, Frame)> {
         ("credits", frame(Body::Push(Push::Credits(64)), b"")),
     ]);
     frames
+}
+
+/// The messages about and between clients that share their caches.
+fn cache_frames() -> Vec<(&'static str, Frame)> {
+    let door = Door {
+        host: 77,
+        address: Bytes::from_static(b"tcp:10.0.0.1:4000"),
+    };
+    let find_copies = Request::FindCopies {
+        id: FileId(9),
+        first: 4,
+        pieces: 16,
+        door: door.clone(),
+        failed: vec![SessionId(6)],
+    };
+    let copies = Reply::Copies {
+        holders: vec![Holder {
+            session: SessionId(5),
+            door,
+        }],
+        sources: vec![
+            None,
+            Some(CopySource {
+                holder: 0,
+                depth: 3,
+            }),
+        ],
+    };
+    let read = CacheRequest::Read {
+        file: FileId(9),
+        offset: 4 << 20,
+        length: 1 << 20,
+        wait: Duration::from_millis(500),
+    };
+    let data = b"some data";
+    let copy = CacheReply::of(&Payload::from(Bytes::from_static(data)));
+    vec![
+        ("find_copies", frame(Body::Request(find_copies), b"")),
+        ("copies", frame(Body::Outcome(Ok(copies)), b"")),
+        ("cache_read", frame(Body::CacheRequest(read), b"")),
+        ("cache_copy", frame(Body::CacheReply(copy), data)),
+    ]
 }
 
 /// The messages of contact servers.

@@ -1,0 +1,239 @@
+//! Reads blocks of a file from other clients' caches and from the servers.
+
+use super::plan::{Assigned, Plan};
+use crate::{Client, Context, first_of, join_all, leases::DataVersions};
+use alloc::{boxed::Box, sync::Arc, vec::Vec};
+use core::{ops::Range, pin::pin};
+use futago_base::{Duration, Errno, FileId, Payload, SessionId};
+use futago_wire::{
+    CacheReply, CacheRequest, Reply, Request,
+    cache::{BLOCK_BYTES, PIECE_BYTES, sum_of_block},
+};
+
+/// A client that does not answer is not asked for this many times the time limit.
+const RESTS: u64 = 10;
+/// For each cache between a holder and the servers, a reader waits longer by this part of the time
+/// limit. Meanwhile the holder reads from the servers what its own source does not send. So after
+/// a failure only those ask the servers that have asked the client that failed.
+const LONGER_PART: u64 = 16;
+
+/// A part of a read with one source.
+struct Part {
+    range: Range<u64>,
+    source: Option<Assigned>,
+}
+
+impl<C: Context> Client<C> {
+    /// Reads whole blocks for the cache, while `versions` of the data are valid.
+    pub(crate) async fn read_blocks(
+        &self,
+        id: FileId,
+        versions: DataVersions,
+        range: Range<u64>,
+    ) -> Result<Payload, Errno> {
+        if let Some(shared) = self.shared_part(id, &range) {
+            let data = Box::pin(self.read_copies(id, versions, shared)).await;
+            // Only data of one version is the file's.
+            if let Some(data) = data.filter(|_| self.data_versions(id) == Some(versions)) {
+                return Ok(data);
+            }
+        }
+        self.read_from_servers(id, range).await
+    }
+
+    async fn read_from_servers(&self, id: FileId, range: Range<u64>) -> Result<Payload, Errno> {
+        let length = (range.end - range.start) as u32;
+        let data = self.read_now(id, range.start, length).await?;
+        self.with_sharing(|sharing| sharing.counters.bytes_from_servers += data.len() as u64);
+        Ok(data)
+    }
+
+    /// The part of a range before the end of the file, if other clients may have copies.
+    fn shared_part(&self, id: FileId, range: &Range<u64>) -> Option<Range<u64>> {
+        self.context().door()?;
+        let size = self.clean_state(id)?.attributes.size;
+        let shared = range.start..range.end.min(size);
+        (size >= self.config().shared_bytes_min && !shared.is_empty()).then_some(shared)
+    }
+
+    /// `None` if the servers are to be asked for all of it.
+    async fn read_copies(
+        &self,
+        id: FileId,
+        versions: DataVersions,
+        range: Range<u64>,
+    ) -> Option<Payload> {
+        let plan = self.plan(id, versions, &range).await?;
+        let parts = parts(&plan, &range);
+        if parts.iter().all(|part| part.source.is_none()) {
+            return None;
+        }
+        let read = parts.iter().map(|part| self.read_part(id, versions, part));
+        let data: Option<Vec<Payload>> = join_all(read).await.into_iter().collect();
+        let starts = parts
+            .iter()
+            .map(|part| (part.range.start - range.start) as usize);
+        let pieces: Vec<_> = starts.zip(data?).collect();
+        Some(Payload::gather((range.end - range.start) as usize, &pieces))
+    }
+
+    /// Reads a part from its source, and from the servers what the source does not send. `None` if
+    /// that fails, or the file has changed.
+    async fn read_part(&self, id: FileId, versions: DataVersions, part: &Part) -> Option<Payload> {
+        let Range { start, end } = part.range;
+        let copied = match &part.source {
+            Some(source) => self.read_copy(id, versions, start..end, source).await,
+            None => Payload::empty(),
+        };
+        let from = start + copied.len() as u64;
+        if from == end {
+            return Some(copied);
+        }
+        let rest = self.read_from_servers(id, from..end).await.ok()?;
+        let is_whole = rest.len() as u64 == end - from;
+        let pieces = [(0, copied), ((from - start) as usize, rest)];
+        is_whole.then(|| Payload::gather((end - start) as usize, &pieces))
+    }
+
+    /// The first bytes of a range from the cache of another client.
+    async fn read_copy(
+        &self,
+        id: FileId,
+        versions: DataVersions,
+        range: Range<u64>,
+        (holder, depth): &Assigned,
+    ) -> Payload {
+        let session = holder.session;
+        if self.is_silent(session) {
+            return Payload::empty();
+        }
+        let limit = self.limit_of_copy(*depth);
+        let request = CacheRequest::Read {
+            file: id,
+            offset: range.start,
+            length: (range.end - range.start) as u32,
+            // The answer must arrive in time, too.
+            wait: Duration(limit.0 - self.config().cache_timeout.0 / (2 * LONGER_PART)),
+        };
+        let answer = pin!(self.context().ask_client(Arc::clone(holder), request));
+        let silence = pin!(self.context().sleep(limit));
+        let answer = first_of(answer, silence).await.flatten();
+        let data = match answer {
+            Some((CacheReply::Read { sums }, data)) => self.undamaged(&data, &sums, &range),
+            None => {
+                self.rest_client(session);
+                Payload::empty()
+            }
+        };
+        self.note_copy(id, versions, session, range.start / PIECE_BYTES, &data);
+        data
+    }
+
+    /// How long a holder at this depth may take to answer.
+    fn limit_of_copy(&self, depth: u8) -> Duration {
+        let least = self.config().cache_timeout.0;
+        Duration(least + least / LONGER_PART * u64::from(depth))
+    }
+
+    fn is_silent(&self, session: SessionId) -> bool {
+        let now = self.context().now();
+        self.with_sharing(|sharing| sharing.is_silent(session, now))
+    }
+
+    fn rest_client(&self, session: SessionId) {
+        let until = self.context().now() + self.config().cache_timeout.times(RESTS);
+        self.with_sharing(|sharing| {
+            sharing.silent.insert(session, until);
+        });
+    }
+
+    /// The data up to the first damaged block, or up to the end of the range.
+    fn undamaged(&self, data: &Payload, sums: &[u64], range: &Range<u64>) -> Payload {
+        let length = data.len().min((range.end - range.start) as usize);
+        let data = data.slice(0, length);
+        if !self.config().copy_sums {
+            return data;
+        }
+        let bytes = data.bytes();
+        let blocks = bytes.chunks(BLOCK_BYTES as usize);
+        let right = blocks
+            .zip(sums)
+            .take_while(|(block, sum)| sum_of_block(block) == **sum);
+        let right = right.map(|(block, _)| block.len()).sum();
+        if right < length {
+            self.with_sharing(|sharing| sharing.counters.damaged += 1);
+        }
+        data.slice(0, right)
+    }
+
+    /// Notes what a client has sent of a piece.
+    fn note_copy(
+        &self,
+        id: FileId,
+        versions: DataVersions,
+        from: SessionId,
+        piece: u64,
+        data: &Payload,
+    ) {
+        self.with_sharing(|sharing| {
+            sharing.counters.bytes_from_peers += data.len() as u64;
+            if data.is_empty() {
+                sharing.counters.missed += 1;
+                let plan = sharing.plans.get_mut(id);
+                let plan = plan.filter(|plan| plan.is_of(versions.now));
+                if let Some(plan) = plan {
+                    plan.fail(from, piece);
+                }
+            }
+        });
+    }
+
+    /// The plan for a range. The home is asked if it is not planned yet. `None` if it does not
+    /// answer.
+    async fn plan(&self, id: FileId, versions: DataVersions, range: &Range<u64>) -> Option<Plan> {
+        let wanted = range.start / PIECE_BYTES..range.end.div_ceil(PIECE_BYTES);
+        let size = self.clean_state(id)?.attributes.size;
+        let known = self.with_sharing(|sharing| sharing.plans.get(id).cloned());
+        let known = known.filter(|plan| plan.is_of(versions.now));
+        let mut plan = known.unwrap_or_else(|| Plan::new(versions.now));
+        if let Some(missing) = plan.missing(&wanted, size.div_ceil(PIECE_BYTES)) {
+            let request = Request::FindCopies {
+                id,
+                first: missing.start,
+                pieces: (missing.end - missing.start) as u32,
+                door: self.context().door()?,
+                failed: plan.failed().to_vec(),
+            };
+            let reply = self.ask(self.map().home(id), request).await;
+            let Ok(Reply::Copies { holders, sources }) = reply else {
+                return None;
+            };
+            plan.extend(&missing, holders, &sources);
+        }
+        plan.forget_before(wanted.start);
+        self.with_sharing(|sharing| {
+            sharing.plans.insert(id, plan.clone());
+        });
+        Some(plan)
+    }
+}
+
+/// The parts of a range: neighbouring pieces from the servers are one part.
+fn parts(plan: &Plan, range: &Range<u64>) -> Vec<Part> {
+    let mut parts: Vec<Part> = Vec::new();
+    let mut at = range.start;
+    while at < range.end {
+        let piece = at / PIECE_BYTES;
+        let end = range.end.min((piece + 1) * PIECE_BYTES);
+        let source = plan.source(piece).flatten().cloned();
+        match parts.last_mut() {
+            Some(last) if last.source.is_none() && source.is_none() => last.range.end = end,
+            _ => parts.push(Part {
+                range: at..end,
+                source,
+            }),
+        }
+        at = end;
+    }
+    parts
+}

@@ -1,0 +1,183 @@
+//! Clients that read from each other's caches.
+
+mod cluster;
+
+use cluster::{Cluster, User, data, exists, make_file, pattern};
+use futago_base::{Duration, FileId, Payload};
+use futago_client::{Context, SharingCounters, join_all};
+use std::{future::Future, pin::Pin};
+
+/// A size that is no multiple of a piece or a block.
+const SIZE: usize = (3 << 20) + 70_001;
+/// What one read asks for, as a kernel does.
+const READ: u32 = 128 << 10;
+
+/// A cluster with a file, and clients that share their caches and have opened it.
+fn cluster_with_file(readers: usize) -> (Cluster, Vec<User>, FileId) {
+    let cluster = Cluster::new(2, futago_server::Config::default());
+    let writer = cluster.client();
+    let file = cluster.run(async {
+        let file = make_file(&writer, FileId::ROOT, "file").await.attributes.id;
+        write(&writer, file, 0, &pattern(SIZE, 1)).await;
+        file
+    });
+    let clients: Vec<_> = (0..readers).map(|_| cluster.sharing_client()).collect();
+    for client in &clients {
+        cluster.run(async {
+            assert_eq!(exists(client, FileId::ROOT, "file").await, Some(file));
+            client.open(file).await.expect("open");
+            client.lease_data(file).await.expect("a lease");
+        });
+    }
+    (cluster, clients, file)
+}
+
+async fn write(client: &User, file: FileId, offset: u64, bytes: &[u8]) {
+    for (number, part) in bytes.chunks(1 << 20).enumerate() {
+        let at = offset + (number << 20) as u64;
+        client
+            .write(file, at, data(part), false)
+            .await
+            .expect("write");
+    }
+}
+
+/// Reads a file from its beginning to its end.
+async fn read(client: &User, file: FileId) -> Vec<u8> {
+    let mut all = Vec::new();
+    loop {
+        let part = client.read(file, all.len() as u64, READ).await;
+        let part: Payload = part.expect("read");
+        if part.is_empty() {
+            return all;
+        }
+        all.extend_from_slice(&part.bytes());
+    }
+}
+
+/// Runs a future while all clients answer.
+fn run_answering<T>(cluster: &Cluster, clients: &[User], future: impl Future<Output = T>) -> T {
+    let mut whole: Pin<Box<dyn Future<Output = T> + '_>> = Box::pin(future);
+    for client in clients {
+        whole = Box::pin(cluster.answering(client, whole));
+    }
+    cluster.run(whole)
+}
+
+fn counters(clients: &[User]) -> Vec<SharingCounters> {
+    clients.iter().map(User::sharing_counters).collect()
+}
+
+#[test]
+fn the_second_reader_asks_the_first_and_no_server() {
+    let (cluster, clients, file) = cluster_with_file(2);
+    for client in &clients {
+        let found = run_answering(&cluster, &clients, read(client, file));
+        assert_eq!(found, pattern(SIZE, 1));
+    }
+    let [first, second] = &counters(&clients)[..] else {
+        panic!("two clients");
+    };
+    assert_eq!(first.bytes_from_servers, SIZE as u64);
+    assert_eq!(first.bytes_served, SIZE as u64);
+    assert_eq!(
+        (second.bytes_from_servers, second.bytes_from_peers),
+        (0, SIZE as u64)
+    );
+    assert_eq!((second.missed, first.asked), (0, first.served));
+}
+
+#[test]
+fn of_clients_that_begin_at_once_one_asks_the_servers() {
+    let (cluster, clients, file) = cluster_with_file(8);
+    let reading = join_all(clients.iter().map(|client| read(client, file)));
+    for found in run_answering(&cluster, &clients, reading) {
+        assert_eq!(found, pattern(SIZE, 1));
+    }
+    let counters = counters(&clients);
+    let from_servers: u64 = counters.iter().map(|it| it.bytes_from_servers).sum();
+    assert_eq!(from_servers, SIZE as u64);
+    let most = counters.iter().map(|it| it.bytes_served).max();
+    assert!(most <= Some(SIZE as u64), "a chain: nobody sends twice");
+}
+
+#[test]
+fn a_change_is_seen_and_what_a_truncation_cut_is_not() {
+    let (cluster, clients, file) = cluster_with_file(3);
+    let writer = cluster.client();
+    for client in &clients {
+        run_answering(&cluster, &clients, read(client, file));
+    }
+    let mut expected = pattern(SIZE, 1);
+    expected[1 << 20..(1 << 20) + 10].fill(7);
+    expected.truncate(2 << 20);
+    expected.resize(SIZE, 0);
+    let change = async {
+        write(&writer, file, 1 << 20, &[7; 10]).await;
+        for size in [2 << 20, SIZE as u64] {
+            let size = Some(size);
+            let change = futago_wire::AttributeChange {
+                size,
+                ..Default::default()
+            };
+            writer.set_attributes(file, change).await.expect("truncate");
+        }
+    };
+    run_answering(&cluster, &clients, change);
+    // After a recall nobody gets a lease for a while.
+    let pause = Context::sleep(clients[0].context(), Duration::from_secs(2));
+    run_answering(&cluster, &clients, pause);
+    for _ in 0..2 {
+        for client in &clients {
+            let found = run_answering(&cluster, &clients, read(client, file));
+            assert!(found == expected);
+        }
+    }
+    let peers: u64 = counters(&clients)
+        .iter()
+        .map(|it| it.bytes_from_peers)
+        .sum();
+    assert!(peers > 2 * SIZE as u64, "they share the changed file, too");
+}
+
+#[test]
+fn damaged_bytes_are_read_from_the_servers() {
+    let (cluster, clients, file) = cluster_with_file(2);
+    cluster.damage_cache_of(&clients[0]);
+    for client in &clients {
+        let found = run_answering(&cluster, &clients, read(client, file));
+        assert_eq!(found, pattern(SIZE, 1));
+    }
+    let second = counters(&clients)[1];
+    assert!(second.damaged > 0);
+    assert_eq!(second.bytes_from_servers, SIZE as u64);
+}
+
+#[test]
+fn a_client_that_does_not_answer_costs_one_time_limit() {
+    let (cluster, clients, file) = cluster_with_file(2);
+    run_answering(&cluster, &clients[..1], read(&clients[0], file));
+    let before = cluster.now();
+    let found = run_answering(&cluster, &clients[1..], read(&clients[1], file));
+    assert_eq!(found, pattern(SIZE, 1));
+    let lasted = cluster.now().since(before);
+    let limit = clients[1].config().cache_timeout;
+    assert!(lasted > limit && lasted < limit.times(2), "{lasted:?}");
+    assert_eq!(counters(&clients)[1].missed, 1);
+}
+
+#[test]
+fn a_client_whose_lease_has_ended_sends_nothing() {
+    let (cluster, clients, file) = cluster_with_file(2);
+    run_answering(&cluster, &clients, read(&clients[0], file));
+    let wait = Duration::from_secs(7);
+    cluster.run(Context::sleep(clients[0].context(), wait));
+    let request = futago_wire::CacheRequest::Read {
+        file,
+        offset: 0,
+        length: READ,
+        wait,
+    };
+    let sent = cluster.run(clients[0].serve_cache(request));
+    assert!(sent.is_empty());
+}

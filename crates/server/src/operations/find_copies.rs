@@ -1,0 +1,122 @@
+//! Finds clients that probably have pieces of a file in their caches.
+//!
+//! The home knows who holds a lease on the file, and notes who has asked for which piece. It tells
+//! the next reader of a piece one of them. The reader is noted as a holder at once, because it is
+//! about to have the piece. So a broadcast is a chain or a tree from the first moment. What is noted is a hint. A client that
+//! has not got a piece, or not any more, says so, and the reader asks a server.
+
+use crate::builder::DecisionBuilder;
+use crate::completion::Result;
+use crate::copies::{self, Reader};
+use crate::state::size::changes_are_announced;
+use alloc::vec::Vec;
+use futago_base::{
+    Errno, FileId, Key, SessionId, Value, View,
+    record::{Copies, CopyHolder, Door},
+};
+use futago_wire::{CopySource, Holder, Reply};
+
+/// The most pieces of one request, and the most clients that it may report.
+const PIECES_MAX: u32 = 1024;
+
+pub fn run<V: View>(
+    builder: &mut DecisionBuilder<'_, V>,
+    file: FileId,
+    first: u64,
+    pieces: u32,
+    door: &Door,
+    failed: &[SessionId],
+) -> Result {
+    if pieces > PIECES_MAX || failed.len() > PIECES_MAX as usize {
+        return Err(Errno::EINVAL.into());
+    }
+    let is_covered = changes_are_announced(builder.regular_file(file)?);
+    let mut plan = Plan::default();
+    if is_covered && builder.holds_lease(file, builder.request.session) {
+        builder.note_sharer(door);
+        for piece in first..first.saturating_add(pieces.into()) {
+            let source = builder.place_reader(file, piece, door, failed, &mut plan);
+            plan.sources.push(source);
+        }
+    }
+    let Plan { holders, sources } = plan;
+    Ok(Reply::Copies { holders, sources }.into())
+}
+
+/// The part of the reply that is ready.
+#[derive(Default)]
+struct Plan {
+    holders: Vec<Holder>,
+    sources: Vec<Option<CopySource>>,
+}
+
+impl Plan {
+    /// The position of a client in the list of holders.
+    fn position(&mut self, holder: Holder) -> u16 {
+        let known = |it: &Holder| it.session == holder.session;
+        let position = self.holders.iter().position(known).unwrap_or_else(|| {
+            self.holders.push(holder);
+            self.holders.len() - 1
+        });
+        position as u16
+    }
+}
+
+impl<V: View> DecisionBuilder<'_, V> {
+    fn holds_lease(&self, file: FileId, session: SessionId) -> bool {
+        self.state.get(&Key::Lease(file, session)).is_some()
+    }
+
+    fn note_sharer(&mut self, door: &Door) {
+        let key = Key::Sharer(self.request.session);
+        if self.state.get(&key).and_then(Value::door) != Some(door) {
+            self.state.put(key, door.clone());
+        }
+    }
+
+    /// Chooses the client that the requester asks for a piece, and notes the requester as the next
+    /// holder.
+    fn place_reader(
+        &mut self,
+        file: FileId,
+        piece: u64,
+        door: &Door,
+        failed: &[SessionId],
+        plan: &mut Plan,
+    ) -> Option<CopySource> {
+        let key = copies::slot(file, piece);
+        let mut holders = self.holders_of_piece(&key, file, piece);
+        holders.retain(|holder| !failed.contains(&holder.session));
+        let reader = Reader {
+            session: self.request.session,
+            host: door.host,
+            now: self.now,
+        };
+        let host = |session| self.door_of(session).map(|door| door.host);
+        let chosen = copies::place(&mut holders, &reader, host);
+        let copies = Copies {
+            file,
+            piece,
+            holders,
+        };
+        self.state.put(key, copies);
+        let (session, depth) = chosen?;
+        let door = self.door_of(session)?.clone();
+        let holder = plan.position(Holder { session, door });
+        Some(CopySource { holder, depth })
+    }
+
+    /// The clients that may have a piece and still hold a lease on the file.
+    fn holders_of_piece(&self, key: &Key, file: FileId, piece: u64) -> Vec<CopyHolder> {
+        let copies = self.state.get(key).and_then(Value::copies);
+        let copies = copies.filter(|copies| (copies.file, copies.piece) == (file, piece));
+        let holders = copies.map(|copies| copies.holders.iter());
+        let holds = |session| self.holds_lease(file, session) && self.door_of(session).is_some();
+        let of_file = holders.into_iter().flatten().copied();
+        of_file.filter(|holder| holds(holder.session)).collect()
+    }
+
+    fn door_of(&self, session: SessionId) -> Option<&Door> {
+        self.state.get(&Key::Sharer(session)).and_then(Value::door)
+    }
+}

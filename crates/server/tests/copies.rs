@@ -1,0 +1,141 @@
+//! Which clients a reader of a file is told to ask.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod cluster;
+
+use bytes::Bytes;
+use cluster::{Cluster, ROOT, create, spot};
+use futago_base::{Errno, FileId, Payload, RequestId, SessionId, record::Door};
+use futago_server::{Config, Input, Output};
+use futago_wire::{CopySource, Failure, Holder, Lease, Outcome, Reply, Request};
+
+const FIRST: SessionId = SessionId(1);
+const SECOND: SessionId = SessionId(2);
+const THIRD: SessionId = SessionId(3);
+
+/// A server with a file of one chunk, of which leases cover the data.
+struct Room {
+    cluster: Cluster,
+    file: FileId,
+}
+
+impl Room {
+    fn new() -> Self {
+        let mut room = Self {
+            cluster: Cluster::new(1, Config::default()),
+            file: ROOT,
+        };
+        let Ok(Reply::Found { entry, .. }) = room.ask(FIRST, create(spot(ROOT, "a"))) else {
+            panic!("not made");
+        };
+        room.file = entry.id;
+        room
+    }
+
+    fn ask(&mut self, session: SessionId, request: Request) -> Outcome {
+        let sequence = self.cluster.next_id().sequence;
+        let input = Input::Request {
+            id: RequestId { session, sequence },
+            acknowledged: 0,
+            request,
+            payload: Payload::empty(),
+            leases: true,
+            introduces: true,
+        };
+        let outputs = self.cluster.input(0, input);
+        let outcome = outputs.into_iter().find_map(|output| match output {
+            Output::Reply { outcome, .. } => Some(outcome),
+            _ => None,
+        });
+        outcome.expect("a reply")
+    }
+
+    /// Clients take leases on the file.
+    fn lease_each(&mut self, sessions: &[SessionId]) {
+        for &session in sessions {
+            let taken = self.ask(session, Request::GetAttributes(vec![self.file]));
+            let Ok(Reply::Files(states)) = taken else {
+                panic!("no state");
+            };
+            assert!(matches!(states[..], [Ok(state)] if state.leased && state.data_leased));
+        }
+    }
+
+    fn find(&mut self, session: SessionId, pieces: u32, failed: &[SessionId]) -> Outcome {
+        let request = Request::FindCopies {
+            id: self.file,
+            first: 0,
+            pieces,
+            door: door(session),
+            failed: failed.to_vec(),
+        };
+        self.ask(session, request)
+    }
+}
+
+/// Every client is on a host of its own.
+fn door(session: SessionId) -> Door {
+    Door {
+        host: session.0,
+        address: Bytes::from_static(b"tcp:host:1"),
+    }
+}
+
+/// Each of `pieces` is to be read from a client, or from the servers.
+fn copies(holder: Option<(SessionId, u8)>, pieces: usize) -> Outcome {
+    let holders = holder.map(|(session, _)| Holder {
+        session,
+        door: door(session),
+    });
+    let source = holder.map(|(_, depth)| CopySource { holder: 0, depth });
+    Ok(Reply::Copies {
+        holders: holders.into_iter().collect(),
+        sources: vec![source; pieces],
+    })
+}
+
+#[test]
+fn each_reader_is_sent_to_the_one_before_it() {
+    let mut room = Room::new();
+    room.lease_each(&[FIRST, SECOND, THIRD]);
+    assert_eq!(room.find(FIRST, 2, &[]), copies(None, 2));
+    assert_eq!(room.find(SECOND, 2, &[]), copies(Some((FIRST, 1)), 2));
+    assert_eq!(room.find(THIRD, 2, &[]), copies(Some((SECOND, 2)), 2));
+}
+
+#[test]
+fn a_client_without_a_lease_gets_no_plan_and_is_nobodys_source() {
+    let mut room = Room::new();
+    let none = Ok(Reply::Copies {
+        holders: Vec::new(),
+        sources: Vec::new(),
+    });
+    assert_eq!(room.find(SECOND, 2, &[]), none);
+    room.lease_each(&[FIRST, SECOND]);
+    assert_eq!(room.find(FIRST, 1, &[]), copies(None, 1));
+    let node = room.file;
+    let number = u64::MAX;
+    let returned = room.ask(FIRST, Request::GiveBack(vec![Lease { node, number }]));
+    assert_eq!(returned, Ok(Reply::Done));
+    assert_eq!(room.find(SECOND, 1, &[]), copies(None, 1));
+}
+
+#[test]
+fn a_client_that_has_failed_or_left_is_not_named() {
+    let mut room = Room::new();
+    room.lease_each(&[FIRST, SECOND, THIRD]);
+    room.find(FIRST, 1, &[]).expect("copies");
+    room.find(SECOND, 1, &[]).expect("copies");
+    assert_eq!(room.find(THIRD, 1, &[SECOND]), copies(Some((FIRST, 1)), 1));
+    room.ask(FIRST, Request::EndSession).expect("the end");
+    assert_eq!(room.find(SECOND, 1, &[THIRD]), copies(None, 1));
+}
+
+#[test]
+fn too_many_pieces_are_refused() {
+    let mut room = Room::new();
+    room.lease_each(&[FIRST]);
+    let refused = Err(Failure::Errno(Errno::EINVAL));
+    assert_eq!(room.find(FIRST, u32::MAX, &[]), refused);
+}

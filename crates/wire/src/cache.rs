@@ -1,0 +1,71 @@
+//! Messages between clients that share their caches, and where a reader finds copies.
+
+use alloc::vec::Vec;
+use futago_base::{Duration, FileId, Payload, SessionId, record::Door};
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
+
+/// The unit in which copies are looked up, in bytes: a file's piece `n` begins at `n` times this.
+pub const PIECE_BYTES: u64 = 1 << 20;
+/// The unit in which copies are cached and checked, in bytes.
+pub const BLOCK_BYTES: u32 = 64 << 10;
+
+/// A client that probably has pieces of a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    /// The client.
+    pub session: SessionId,
+    /// Where it listens.
+    pub door: Door,
+}
+
+/// The client to ask for a piece of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CopySource {
+    /// The position of the client in the list of holders.
+    pub holder: u16,
+    /// How many caches the piece passes through, with that of the holder.
+    pub depth: u8,
+}
+
+/// A request of a client to another client.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CacheRequest {
+    /// Reads a range of a file from the cache. The range begins at a multiple of [`BLOCK_BYTES`].
+    Read {
+        /// The file.
+        file: FileId,
+        /// First byte.
+        offset: u64,
+        /// Number of bytes.
+        length: u32,
+        /// How long to wait for what the client is about to read itself.
+        wait: Duration,
+    },
+}
+
+/// The reply of a client to another client.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CacheReply {
+    /// The first bytes of the range, as far as they are cached, with the sum of each block.
+    Read {
+        /// The [`sum_of_block`] of each block; the last block may be short.
+        sums: Vec<u64>,
+    },
+}
+
+impl CacheReply {
+    /// The reply with this data.
+    pub fn of(data: &Payload) -> Self {
+        let bytes = data.bytes();
+        let blocks = bytes.chunks(BLOCK_BYTES as usize);
+        Self::Read {
+            sums: blocks.map(sum_of_block).collect(),
+        }
+    }
+}
+
+/// The sum by which a reader notices bytes that were damaged in another client's memory.
+pub fn sum_of_block(bytes: &[u8]) -> u64 {
+    xxh3_64(bytes)
+}
