@@ -4,7 +4,7 @@ use super::{Defect, SimulatedContext, context::CALLS, defect::Resent};
 use futago_base::{ClusterMap, Duration, ServerId, SessionId, Time};
 use futago_client::{Client, Config, Context as _};
 use futago_driver::CallsConfig;
-use futago_wire::{Body, Failure, Frame, Push};
+use futago_wire::{Body, Failure, Frame, Header, Push};
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -162,6 +162,39 @@ impl ClientNode {
             }
             _ => self.core.context().receive(from, frame),
         }
+    }
+
+    /// A message of another client has arrived.
+    pub(super) fn receive_from_client(&mut self, frame: Frame, now: Time) {
+        self.core.context().0.borrow_mut().now = now;
+        let Body::CacheRequest(request) = frame.body else {
+            return self.core.context().0.borrow_mut().sharing.receive(frame);
+        };
+        if !self.alive {
+            return;
+        }
+        let (core, defect) = (Rc::clone(&self.core), self.defect);
+        let Header {
+            session, sequence, ..
+        } = frame.header;
+        self.spawn(async move {
+            let data = core.serve_cache(request.clone()).await;
+            let mut shared = core.context().0.borrow_mut();
+            shared
+                .sharing
+                .answer(session, sequence, request, data, defect);
+        });
+    }
+
+    /// Shares its cache from now on.
+    pub fn share(&self) {
+        self.core.context().0.borrow_mut().sharing.is_on = true;
+    }
+
+    /// The messages to other clients that it has sent.
+    pub(super) fn take_sent_to_clients(&self) -> Vec<(SessionId, Frame)> {
+        let sent = self.core.context().0.borrow_mut().sharing.take_sent();
+        if self.alive { sent } else { Vec::new() }
     }
 
     /// Runs its tasks as far as they go.

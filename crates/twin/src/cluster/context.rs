@@ -1,15 +1,19 @@
 //! A simulated client's way to the world: its calls are the real ones, its time is virtual.
 
-use super::{Defect, clock::WallClock};
+use super::{Defect, clock::WallClock, sharing::Sharing};
 use crate::random::Random;
-use futago_base::{Duration, Errno, Moment, Payload, ServerId, SessionId, Time};
+use bytes::Bytes;
+use futago_base::{Duration, Errno, Moment, Payload, ServerId, SessionId, Time, record::Door};
 use futago_client::Context;
 use futago_driver::{CallOutput, Calls, CallsConfig};
-use futago_wire::{Body, Failure, Frame, Outcome, Reply, Request};
+use futago_wire::{
+    Body, CacheReply, CacheRequest, Failure, Frame, Holder, Outcome, Reply, Request,
+};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Poll, Waker};
 
 /// Quicker than real clients are, so that a scenario with losses takes less virtual time.
@@ -28,6 +32,9 @@ pub(super) const CALLS: CallsConfig = CallsConfig {
     leases: false,
 };
 
+/// Clients are on so many hosts.
+const HOSTS: u64 = 3;
+
 /// The state of a call for the task that waits for it.
 enum Wait {
     For(Option<Waker>),
@@ -43,6 +50,8 @@ pub(super) struct Shared {
     calls: Calls,
     /// Messages to send.
     sent: Vec<(ServerId, Frame)>,
+    /// What passes between clients.
+    pub sharing: Sharing,
     random: Random,
     waiting: BTreeMap<u64, Wait>,
     due: Vec<(Time, Waker)>,
@@ -117,6 +126,7 @@ impl SimulatedContext {
             defect,
             calls: Calls::new(session, map_epoch, calls),
             sent: Vec::new(),
+            sharing: Sharing::default(),
             random: Random::new(seed, session.0 + 1000),
             waiting: BTreeMap::new(),
             due: Vec::new(),
@@ -227,6 +237,31 @@ impl Context for SimulatedContext {
             Some((defect, request)) => defect.misread(&request, called),
             None => called,
         }
+    }
+
+    fn door(&self) -> Option<Door> {
+        let shared = self.0.borrow();
+        shared.sharing.is_on.then(|| Door {
+            host: shared.calls.session().0 % HOSTS,
+            address: Bytes::new(),
+        })
+    }
+
+    async fn ask_client(
+        &self,
+        holder: Arc<Holder>,
+        request: CacheRequest,
+    ) -> Option<(CacheReply, Payload)> {
+        let number = {
+            let shared = &mut *self.0.borrow_mut();
+            let (session, defect) = (shared.calls.session(), shared.defect);
+            shared.sharing.ask(session, holder.session, request, defect)
+        };
+        let answer = poll_fn(|task| {
+            let mut shared = self.0.borrow_mut();
+            shared.sharing.poll_answer(number, task.waker())
+        });
+        Some(answer.await)
     }
 
     async fn sleep(&self, span: Duration) {

@@ -115,6 +115,12 @@ pub enum Mark {
     FileRestoredUnderFaults,
     /// A contact server answered for another server.
     FactRelayed,
+    /// A client read from the cache of another one.
+    CopyRead,
+    /// A client asked another one in vain.
+    CopyMissed,
+    /// A client got damaged bytes of another one.
+    CopyDamaged,
     /// A server was full.
     ServerFull,
 }

@@ -11,6 +11,7 @@ mod disk;
 mod network;
 mod places;
 mod server;
+mod sharing;
 
 pub use client::ClientNode;
 pub use context::SimulatedContext;
@@ -37,6 +38,8 @@ pub enum Event {
     Tick(ServerId),
     /// A message from a server reaches a client.
     Client(usize, ServerId, Box<Frame>),
+    /// A message of another client reaches a client.
+    Cache(usize, Box<Frame>),
     /// Something that a client waits for is due.
     Wake(usize),
     /// A server stops.
@@ -159,7 +162,7 @@ impl Cluster {
 
     /// Lets an event happen. One that concerns a client that is paused waits.
     pub fn handle(&mut self, event: Event, now: Time) -> Consequences {
-        if let Event::Client(client, ..) | Event::Wake(client) = &event
+        if let Event::Client(client, ..) | Event::Cache(client, _) | Event::Wake(client) = &event
             && let Some(left) = self.network.paused(*client, now)
         {
             self.coverage.add(Mark::ClientPaused);
@@ -185,6 +188,10 @@ impl Cluster {
                 let is_lost = is_refused && self.clients[client].is_alive();
                 self.coverage.add_if(is_lost, Mark::SessionLost);
                 self.clients[client].receive(from, *frame, now);
+                self.run_client(client, now)
+            }
+            Event::Cache(client, frame) => {
+                self.clients[client].receive_from_client(*frame, now);
                 self.run_client(client, now)
             }
             Event::Wake(client) => self.run_client(client, now),
@@ -274,10 +281,30 @@ impl Cluster {
             let event = Event::Server(server, Box::new(frame));
             self.network.send(now, from, to, &event, &mut consequences);
         }
-        if let Some(due) = client.next_due() {
+        self.send_to_clients(number, now, &mut consequences);
+        if let Some(due) = self.clients[number].next_due() {
             consequences.push((due.since(now), Event::Wake(number)));
         }
         consequences
+    }
+
+    /// Sends what a client has sent to other clients.
+    fn send_to_clients(&mut self, number: usize, now: Time, out: &mut Consequences) {
+        let client = &self.clients[number];
+        let sent = client.take_sent_to_clients();
+        let counters = client.core.sharing_counters();
+        self.coverage
+            .add_if(counters.bytes_from_peers > 0, Mark::CopyRead);
+        self.coverage.add_if(counters.missed > 0, Mark::CopyMissed);
+        self.coverage
+            .add_if(counters.damaged > 0, Mark::CopyDamaged);
+        for (session, mut frame) in sent {
+            if let Some(&to) = self.sessions.get(&session) {
+                self.network.damage_copy(&mut frame);
+                let (from, event) = (Party::Client(number), Event::Cache(to, Box::new(frame)));
+                self.network.send(now, from, Party::Client(to), &event, out);
+            }
+        }
     }
 
     fn deliver(&mut self, from: ServerId, sent: Vec<(Receiver, Frame)>, now: Time) -> Consequences {

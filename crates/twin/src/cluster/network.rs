@@ -2,7 +2,9 @@
 
 use super::{Consequences, Coverage, Event, Mark};
 use crate::random::Random;
-use futago_base::{Duration, ServerId, Time};
+use bytes::Bytes;
+use futago_base::{Duration, Payload, ServerId, Time};
+use futago_wire::{Body, Frame};
 use std::collections::BTreeMap;
 
 /// An end of a connection.
@@ -82,6 +84,8 @@ pub struct Network {
 /// The time of a message without faults: drawn between the two, so that messages overtake.
 const LATENCY_MIN: Duration = Duration::from_micros(20);
 const LATENCY_SPREAD: Duration = Duration::from_micros(80);
+/// So many of 1,000 copies that clients send each other are damaged while there are faults.
+const DAMAGED_PERMILLE: u32 = 50;
 
 impl Network {
     /// A network without faults.
@@ -137,6 +141,17 @@ impl Network {
             let latency = self.latency();
             self.note_arrival(from, to, now + latency);
             out.push((latency, event.clone()));
+        }
+    }
+
+    /// The memory of a client that sends a copy is damaged now and then, while there are faults.
+    pub(super) fn damage_copy(&mut self, frame: &mut Frame) {
+        let is_copy = matches!(frame.body, Body::CacheReply(_)) && !frame.payload.is_empty();
+        if is_copy && self.has_faults() && self.random.chance(DAMAGED_PERMILLE) {
+            let mut bytes = frame.payload.bytes().to_vec();
+            let at = self.random.below(bytes.len() as u64) as usize;
+            bytes[at] ^= 1;
+            frame.payload = Payload::from(Bytes::from(bytes));
         }
     }
 

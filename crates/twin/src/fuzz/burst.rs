@@ -185,6 +185,30 @@ impl Burst {
         Self::without_faults(scripts.collect())
     }
 
+    /// All clients read one file, also from each other, and one of them changes it now and then.
+    pub(super) fn draw_sharing(random: &mut Random, servers: u16, clients: usize) -> Self {
+        let (writer, file) = (random.below(clients as u64) as usize, random.next() as u16);
+        let scripts = (0..clients).map(|client| {
+            let step = |_| {
+                let changes = client == writer && random.chance(150);
+                let work = if changes { Work::Data } else { Work::Reading };
+                Step::draw(random, false, work, Reach::Wide).on_file(file)
+            };
+            (0..15).map(step).collect()
+        });
+        let scripts = scripts.collect();
+        let faults = match random.below(4) {
+            0 => Faults::default(),
+            1 => draw_absence(random, servers, writer),
+            _ => draw_faults(random, servers, clients),
+        };
+        Self {
+            faults,
+            idle: Duration(random.below(IDLE_MAX.0)),
+            ..Self::without_faults(scripts)
+        }
+    }
+
     /// One client makes directories below one another.
     pub(super) fn draw_planting(random: &mut Random, clients: usize) -> Self {
         let mut scripts = vec![Vec::new(); clients];

@@ -69,6 +69,8 @@ const RETRY_OF_LOSS: Duration = Duration::from_secs(12);
 const SYNCHRONIZATIONS_MAX: u64 = 20;
 /// How far servers' clocks are apart at most, unless they step.
 const CLOCK_AHEAD_MAX: Duration = Duration::from_millis(50);
+/// How long clients wait for each other's caches.
+const CACHE_TIMEOUT: Duration = Duration::from_millis(50);
 /// The place of a client that takes no leases.
 pub(super) const NO_PLACE: usize = usize::MAX;
 /// No operation takes longer, whatever happens.
@@ -114,6 +116,7 @@ pub(super) struct Run {
     leases_max: Vec<usize>,
     contacts: Vec<Option<ServerId>>,
     keeps_data: bool,
+    shares_caches: bool,
     pub write_back: WriteBack,
     pub listed_at_once: u32,
     /// How long clients try to get at what may be lost.
@@ -203,6 +206,7 @@ impl Run {
             leases_max: scenario.leases_max.clone(),
             contacts: scenario.contacts.clone(),
             keeps_data: scenario.keeps_data,
+            shares_caches: scenario.shares_caches,
             write_back: scenario.write_back,
             listed_at_once: scenario.listed_at_once,
             retry: if stops { RETRY_OF_LOSS } else { RETRY },
@@ -247,9 +251,14 @@ impl Run {
             exclusive_after: self.write_back.exclusive_after,
             retry: self.retry,
             durable_fsync: self.has_disks,
+            shared_bytes_min: 0,
+            cache_timeout: CACHE_TIMEOUT,
             ..futago_client::Config::default()
         };
         let client = self.world.cluster.add_client(config, self.seed, now);
+        if self.shares_caches {
+            self.world.cluster.clients[client].share();
+        }
         self.world.run_client(client);
         client
     }

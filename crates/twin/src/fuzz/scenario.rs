@@ -33,6 +33,8 @@ pub struct Scenario {
     /// Whether clients with leases cache data that they have read; otherwise they ask the servers
     /// again.
     pub keeps_data: bool,
+    /// Whether clients read from each other's caches.
+    pub shares_caches: bool,
     /// How clients with leases keep what they write.
     pub write_back: WriteBack,
     /// How many entries clients list with one request at least.
@@ -77,6 +79,7 @@ const RELEASING_PERMILLE: u32 = 250;
 const CYCLING_PERMILLE: u32 = 2;
 const CONTENDING_PERMILLE: u32 = 200;
 const LOCKING_PERMILLE: u32 = 100;
+const SHARING_PERMILLE: u32 = 800;
 const STOP_MAX: Duration = Duration::from_secs(4);
 /// How long a server is away that goes on with what it had, at most, and when that begins.
 const ABSENT_MAX: Duration = Duration::from_secs(12);
@@ -126,6 +129,12 @@ impl Scenario {
         let shared = draw_shared(seed, servers, &contacts);
         let is_lossless = bursts.len() == lossless;
         bursts.splice(lossless..lossless, shared);
+        let (keeps_data, leases_max) = (rereading.chance(500), draw_leases(&mut leases, clients));
+        let readers = leases_max.iter().filter(|&&most| most > 0).count();
+        let sharing = Random::new(seed, 31);
+        let sharing = draw_sharing(sharing, servers, clients, keeps_data && readers > 1);
+        let shares_caches = !sharing.is_empty();
+        bursts.splice(lossless..lossless, sharing);
         let is_roomy = memory_bytes == Self::MEMORY_UNLIMITED;
         let releases = is_lossless && is_roomy && Random::new(seed, 21).chance(RELEASING_PERMILLE);
         if releases {
@@ -139,10 +148,11 @@ impl Scenario {
             spread_depth,
             split_entries,
             memory_bytes,
-            keeps_data: rereading.chance(500),
+            keeps_data,
+            shares_caches,
             write_back,
             listed_at_once: *Random::new(seed, 18).pick(&[1, 3, 8, 1024, 1024]),
-            leases_max: draw_leases(&mut leases, clients),
+            leases_max,
             contacts,
             lease_pause: Duration(leases.below(LEASE_PAUSE_MAX.0)),
             admission: draw_admission(&mut Random::new(seed, 15)),
@@ -177,7 +187,7 @@ impl Scenario {
     pub fn circumstances(&self) -> String {
         let mut text = format!(
             "{} servers of {} bytes, directories spread to depth {}, buckets split beyond {} entries, \
-             leases of clients {:?}, contacts {:?}, again after {} us, room for data: {}, {} entries listed, \
+             leases of clients {:?}, contacts {:?}, again after {} us, room for data: {}, caches shared: {}, {} entries listed, \
              {:?}, {:?}, {:?}, releases files: {}",
             self.servers,
             self.memory_bytes,
@@ -187,6 +197,7 @@ impl Scenario {
             self.contacts,
             self.lease_pause.0 / 1000,
             self.keeps_data,
+            self.shares_caches,
             self.listed_at_once,
             self.write_back,
             self.admission,
@@ -312,6 +323,14 @@ fn draw_shared(seed: u64, servers: u16, contacts: &[Option<ServerId>]) -> Option
     let contact = contacts.first().copied().flatten()?;
     let draws = contacts.len() > 1 && random.chance(600);
     draws.then(|| Burst::draw_shared(&mut random, servers, contacts.len(), contact))
+}
+
+/// Bursts in which clients read from each other's caches.
+fn draw_sharing(mut random: Random, servers: u16, clients: usize, may_share: bool) -> Vec<Burst> {
+    let shares = may_share && random.chance(SHARING_PERMILLE);
+    let bursts = if shares { 1 + random.below(3) } else { 0 };
+    let draw = |_| Burst::draw_sharing(&mut random, servers, clients);
+    (0..bursts).map(draw).collect()
 }
 
 /// In some scenarios, servers stop and go on with what they had.

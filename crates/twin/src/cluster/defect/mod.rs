@@ -154,6 +154,15 @@ pub enum Defect {
     /// Clients rely on relayed leases for an hour longer than the contact server on its own.
     #[strum(props(kind = "contacts"))]
     RelaysTooLong,
+    /// A client sends others what it has sent before, whether or not it is still right.
+    #[strum(props(kind = "caches"))]
+    SendsFormerCopies,
+    /// A client takes what it was once sent for the answer to a later request.
+    #[strum(props(kind = "caches"))]
+    TakesFormerCopies,
+    /// A client does not notice that a copy is damaged.
+    #[strum(props(kind = "caches"))]
+    TakesDamagedCopies,
     /// An expired session is taken for a new one.
     #[strum(props(kind = "sessions"))]
     ForgetsExpiry,

@@ -55,6 +55,9 @@ impl Defect {
 
     /// Alters the settings of clients.
     pub fn alter_client(self, config: &mut futago_client::Config) {
+        if self == Self::TakesDamagedCopies {
+            config.copy_sums = false;
+        }
         if self == Self::TrustsLeasesTooLong {
             let longer = |trust: Duration| Duration(trust.0 + TOO_LONG.0);
             config.lease_trust = config.lease_trust.map(longer);
