@@ -1,7 +1,8 @@
 //! Bursts in which a server stops and returns empty.
 
 use super::exercise::{exercise, inspect};
-use super::run::{Failure, FailureKind, GRACE, LEASE, NETWORK, NO_PLACE, Run, describe, failure};
+use super::judgement::describe;
+use super::run::{Failure, FailureKind, GRACE, LEASE, NETWORK, NO_PLACE, Run, failure};
 use super::script::Script;
 use super::{Burst, Known, Restart, Stop};
 use crate::check::{History, Loss, Marks, Record};

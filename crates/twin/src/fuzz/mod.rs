@@ -4,6 +4,7 @@ mod burst;
 mod damage;
 mod disks;
 mod exercise;
+mod judgement;
 mod loss;
 mod outage;
 mod perform;

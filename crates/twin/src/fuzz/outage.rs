@@ -3,9 +3,10 @@
 //! undone, the records of all servers must fit together, and everything must come to an end.
 
 use super::Burst;
+use super::judgement::describe;
 use super::loss::known;
 use super::promises::{Promises, Worker, broken, make_directory};
-use super::run::{Failure, FailureKind, GRACE, LEASE, NO_PLACE, Run, describe, failure};
+use super::run::{Failure, FailureKind, GRACE, LEASE, NO_PLACE, Run, failure};
 use super::script::Script;
 use crate::check::{History, repeated};
 use crate::cluster::{Cluster, DiskFaults};

@@ -7,10 +7,14 @@
 //! [`NETWORK`](super::run::NETWORK), and a lease if clients are gone.
 
 use super::run::{Failure, FailureKind, GRACE, LEASE, Run, failure};
-use crate::check::{History, unfinished};
+use crate::check::{History, Record, unfinished};
 use crate::cluster::{DiskConfig, DiskFaults, Faults};
-use futago_base::{Duration, SessionId, Time};
-use std::{cell::RefCell, collections::BTreeSet};
+use crate::model::{Operation, Outcome, Tree};
+use futago_base::{Duration, FileId, ServerId, SessionId, Time};
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+};
 
 /// The begun phase.
 pub(super) struct Progress {
@@ -75,6 +79,24 @@ impl Run {
         }
     }
 
+    /// The ends of a client's session: each home of files that it may hold ends it by itself.
+    fn expiries(&self, client: usize, history: &History) -> Vec<Record> {
+        let mut homes: BTreeMap<ServerId, Vec<FileId>> = BTreeMap::new();
+        for id in held_files(client, history, &self.tree) {
+            let home = self.world.cluster.map.home(id);
+            homes.entry(home).or_default().push(id);
+        }
+        let at_homes = homes.into_values().map(Operation::ExpireAt);
+        let all = at_homes.chain([Operation::Expire]);
+        let record = |operation| Record {
+            client,
+            operation,
+            called: Time(0),
+            returned: None,
+        };
+        all.map(record).collect()
+    }
+
     /// Begins the phase.
     pub fn begin_progress(&self) -> Progress {
         let clients = self.world.cluster.clients.iter().enumerate();
@@ -115,4 +137,22 @@ impl Run {
         left.map(|(client, number)| format!("request {number} of client {client}"))
             .collect()
     }
+}
+
+/// The files that a client may have had open or locked.
+fn held_files(client: usize, history: &History, tree: &Tree) -> BTreeSet<FileId> {
+    let before = tree.nodes.values();
+    let before = before.filter(|node| node.file().is_some_and(|file| file.is_held_by(client)));
+    let before = before.filter_map(|node| node.id);
+    let own = history.iter().filter(|record| record.client == client);
+    let taken = own.filter_map(|record| match (&record.operation, &record.returned) {
+        (Operation::Open(id) | Operation::SetLock { id, .. }, _) => Some(*id),
+        (Operation::Create { .. } | Operation::CreateUnnamed { .. }, Some((_, seen))) => match seen
+        {
+            Ok(Outcome::File(state, _)) => Some(state.attributes.id),
+            _ => None,
+        },
+        _ => None,
+    });
+    before.chain(taken).collect()
 }

@@ -1,27 +1,21 @@
 //! Runs a scenario and checks everything that can be checked.
 
+use super::judgement::describe;
 use super::perform::remove_entries;
 use super::progress::Rest;
 use super::restore;
 use super::script::Script;
 use super::{Absence, Burst, ClockStep, Known, Scenario, WriteBack};
-use crate::check::{
-    History, Record, Setting, UnregisteredOpen, Verdict, audit, backwards, findings, linearize,
-    snapshot, without_dirty_data,
-};
+use crate::check::{History, Setting, Verdict, linearize, snapshot};
 use crate::cluster::{
     Cluster, Coverage, DiskConfig, DiskFaults, Ending, Event, Faults, Mark, Network, Party,
 };
-use crate::model::{Observed, Operation, Outcome, Tree};
+use crate::model::Tree;
 use crate::random::Random;
 use crate::sequential::World;
-use futago_base::{
-    Attributes, ClusterMap, Duration, Errno, FileId, Kind, ServerId, Time, map::Policy,
-};
+use futago_base::{ClusterMap, Duration, FileId, ServerId, Time, map::Policy};
 use futago_server::Config;
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
 use std::rc::Rc;
 
 /// The kind of a fault.
@@ -56,10 +50,10 @@ const CHUNK_BYTES: u32 = 4096;
 pub(super) const GRACE: Duration = Duration::from_secs(2);
 pub(super) const LEASE: Duration = Duration::from_secs(8);
 /// Seven eighths of a lease, but for what clocks may be apart.
-const LEASE_TRUST: Duration = Duration(LEASE.0 / 8 * 7 - CLOCK_AHEAD_MAX.0);
+pub(super) const LEASE_TRUST: Duration = Duration(LEASE.0 / 8 * 7 - CLOCK_AHEAD_MAX.0);
 /// A client that is away for no longer keeps its sessions: servers hear of it every quarter of a
 /// lease.
-const SESSION_SAFE: Duration = Duration(LEASE.0 / 4);
+pub(super) const SESSION_SAFE: Duration = Duration(LEASE.0 / 4);
 /// Time for messages that are under way, their retries, and what they lead to.
 pub(super) const NETWORK: Duration = Duration::from_millis(2500);
 /// How long clients try again, and how long where they would try in vain.
@@ -113,7 +107,7 @@ pub(super) struct Run {
     pub(super) seed: u64,
     /// Whether servers have disks, which `fsync` synchronizes.
     pub(super) has_disks: bool,
-    leases_max: Vec<usize>,
+    pub(super) leases_max: Vec<usize>,
     contacts: Vec<Option<ServerId>>,
     keeps_data: bool,
     shares_caches: bool,
@@ -128,14 +122,14 @@ pub(super) struct Run {
     /// Whether bits of data change on disks in the end.
     pub(super) has_damage: bool,
     /// Whether the clock of a server has stepped.
-    is_stepped: bool,
+    pub(super) is_stepped: bool,
     /// When all servers run that were to be away.
     pub(super) all_back: Time,
     /// The clients that live, by their place in the scenario.
     pub clients: Vec<usize>,
     pub tree: Tree,
     pub setting: Setting,
-    checked: Checked,
+    pub(super) checked: Checked,
 }
 
 pub(super) fn failure(kind: FailureKind, text: impl Into<String>) -> Failure {
@@ -387,94 +381,6 @@ impl Run {
         self.world.run(left, |_| false);
     }
 
-    /// Whether only clients that were away have lost their sessions.
-    fn check_sessions(&self, dead: &[usize], burst: &Burst) -> Result<(), Failure> {
-        let clients = &self.world.cluster.clients;
-        let lost = dead.iter().find(|&&client| clients[client].has_expired());
-        match lost {
-            Some(client) if burst.faults.longest_absence() < SESSION_SAFE => {
-                let text = format!("client {client} has lost its session\n");
-                Err(failure(FailureKind::Error, text))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// The ends of a client's session: each home of files that it may hold ends it by itself.
-    pub(super) fn expiries(&self, client: usize, history: &History) -> Vec<Record> {
-        let mut homes: BTreeMap<ServerId, Vec<FileId>> = BTreeMap::new();
-        for id in held_files(client, history, &self.tree) {
-            let home = self.world.cluster.map.home(id);
-            homes.entry(home).or_default().push(id);
-        }
-        let at_homes = homes.into_values().map(Operation::ExpireAt);
-        let all = at_homes.chain([Operation::Expire]);
-        let record = |operation| Record {
-            client,
-            operation,
-            called: Time(0),
-            returned: None,
-        };
-        all.map(record).collect()
-    }
-
-    fn judge(&mut self, history: &History, burst: &Burst) -> Result<(), Failure> {
-        let with_leases = self.leases_max.iter().any(|&most| most > 0);
-        let longest = longest_wait(burst, with_leases);
-        punctual(history, Duration(longest.0 + self.disk_time.0))?;
-        let map = &self.world.cluster.map;
-        let are_together = |one: &Attributes, other: &Attributes| {
-            let is_file = one.kind != Kind::Directory;
-            !self.is_stepped || is_file && map.home(one.id) == map.home(other.id)
-        };
-        if let Some(text) = backwards(history, are_together) {
-            return Err(failure(FailureKind::Time, text));
-        }
-        let after = self.check_records()?;
-        let seen = without_dirty_data(history);
-        let verdict = linearize(&seen, &self.tree, Some(&after), self.setting);
-        self.tree = after;
-        self.checked.histories += 1;
-        match verdict {
-            Verdict::Explained => Ok(()),
-            Verdict::Undecided => {
-                self.checked.undecided += 1;
-                Ok(())
-            }
-            Verdict::Unexplained(text) => Err(failure(FailureKind::Order, text)),
-        }
-    }
-
-    pub(super) fn check_records(&self) -> Result<Tree, Failure> {
-        let stores = self.world.cluster.stores();
-        let map = &self.world.cluster.map;
-        let mut damages = self.world.cluster.damages.clone();
-        damages.extend(audit(map, &stores));
-        damages.extend(findings(map, &stores));
-        if !damages.is_empty() {
-            return Err(failure(FailureKind::Damage, damages.join("\n") + "\n"));
-        }
-        let unregistered = self.unregistered_opens();
-        Ok(snapshot(
-            &stores,
-            &self.world.cluster.sessions,
-            &unregistered,
-        ))
-    }
-
-    /// The files that living clients have open under leases. The tree tells whether they exist.
-    fn unregistered_opens(&self) -> Vec<UnregisteredOpen> {
-        let clients = self.clients.iter().copied();
-        let clients = clients.filter(|&client| self.world.cluster.clients[client].is_alive());
-        let of_client = |client: usize| {
-            let opens = self.world.cluster.clients[client].core.unregistered_opens();
-            opens
-                .into_iter()
-                .map(move |(id, count)| (id, client, count))
-        };
-        clients.flat_map(of_client).collect()
-    }
-
     pub(super) const fn note_coverage(&mut self) {
         self.checked.coverage = self.world.cluster.coverage;
     }
@@ -536,122 +442,5 @@ impl Run {
             return Err(failure(FailureKind::Damage, text));
         }
         Ok(())
-    }
-}
-
-/// The files that a client may have had open or locked.
-fn held_files(client: usize, history: &History, tree: &Tree) -> BTreeSet<FileId> {
-    let before = tree.nodes.values();
-    let before = before.filter(|node| node.file().is_some_and(|file| file.is_held_by(client)));
-    let before = before.filter_map(|node| node.id);
-    let own = history.iter().filter(|record| record.client == client);
-    let taken = own.filter_map(|record| match (&record.operation, &record.returned) {
-        (Operation::Open(id) | Operation::SetLock { id, .. }, _) => Some(*id),
-        (Operation::Create { .. } | Operation::CreateUnnamed { .. }, Some((_, seen))) => match seen
-        {
-            Ok(Outcome::File(state, _)) => Some(state.attributes.id),
-            _ => None,
-        },
-        _ => None,
-    });
-    before.chain(taken).collect()
-}
-
-/// Whether nobody waited longer than one grace time beyond what the network cost, and nobody was
-/// turned away.
-fn punctual(history: &History, limit: Duration) -> Result<(), Failure> {
-    let mut records = history.iter();
-    records.try_for_each(|record| is_punctual(record, limit))
-}
-
-/// The most time that an operation of a burst may take.
-fn longest_wait(burst: &Burst, with_leases: bool) -> Duration {
-    let absence = burst.longest_absence();
-    let quiet = burst.faults == Faults::default() && absence == Duration(0);
-    let mut limit = if quiet {
-        Duration(GRACE.0 * 3 / 2)
-    } else {
-        Duration(GRACE.0 * 2 + Duration::from_secs(20).0)
-    };
-    if with_leases && (burst.death.is_some() || absence > LEASE_TRUST) {
-        limit = Duration(limit.0 + LEASE.0);
-    }
-    Duration(limit.0 + absence.0)
-}
-
-fn is_punctual(record: &Record, limit: Duration) -> Result<(), Failure> {
-    const ODD: [Errno; 5] = [
-        Errno::EIO,
-        Errno::EBUSY,
-        Errno::ETIMEDOUT,
-        Errno::EPROTO,
-        Errno::ENOSYS,
-    ];
-    let Some((at, observed)) = &record.returned else {
-        return Ok(());
-    };
-    let took = at.since(record.called);
-    if took > limit {
-        let text = format!("took {} ms: {record:?}\n", took.0 / 1_000_000);
-        return Err(failure(FailureKind::Slow, text));
-    }
-    match observed {
-        Err(errno) if ODD.contains(errno) => {
-            let text = format!("{}: {record:?}\n", errno.name());
-            Err(failure(FailureKind::Error, text))
-        }
-        _ => Ok(()),
-    }
-}
-
-pub(super) fn describe(history: &History) -> String {
-    let mut text = String::from("history:\n");
-    for record in history {
-        let from = record.called.0 as f64 / 1e6;
-        let _ = match &record.returned {
-            Some((at, observed)) => {
-                let to = at.0 as f64 / 1e6;
-                writeln!(
-                    text,
-                    "  {from:.3}..{to:.3} ms client {}: {:?} -> {}",
-                    record.client,
-                    record.operation,
-                    short(observed)
-                )
-            }
-            None => writeln!(
-                text,
-                "  {from:.3}.. client {}: {:?} -> died",
-                record.client, record.operation
-            ),
-        };
-    }
-    text
-}
-
-/// An answer without what nobody wants to read.
-fn short(observed: &Observed) -> String {
-    match observed {
-        Ok(Outcome::File(state, new)) => {
-            let a = &state.attributes;
-            format!(
-                "{:?} {} mode {:o} owner {}:{} links {} size {} new {new}",
-                a.kind, a.id, a.mode, a.uid, a.gid, a.links, a.size
-            )
-        }
-        Ok(Outcome::Listing(entries)) => {
-            let names = entries
-                .iter()
-                .map(|entry| format!("{}={}", entry.name, entry.entry.id));
-            names.collect::<Vec<_>>().join(" ")
-        }
-        Ok(Outcome::Bytes(bytes)) => {
-            format!(
-                "{} bytes {:?}",
-                bytes.len(),
-                crate::model::Content::of_bytes(0, bytes)
-            )
-        }
-        other => format!("{other:?}"),
     }
 }
