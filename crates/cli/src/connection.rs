@@ -12,7 +12,7 @@ use futago_base::{
 };
 use futago_client::Context as _;
 use futago_node::{
-    Cluster, Futago, Options, RecordedClient, ServerEntry,
+    Cluster, CooperativeChoice, Futago, Options, RecordedClient, ServerEntry,
     search::{Batches, Find},
 };
 use futago_wire::{
@@ -36,8 +36,13 @@ const RECORDS: u32 = 4096;
 impl Connection {
     /// A client of `cluster`; nothing is sent yet.
     pub fn open(cluster: &Cluster) -> anyhow::Result<Self> {
+        let options = Options {
+            // It is gone before anybody could read from its cache.
+            cooperative: CooperativeChoice::Off,
+            ..Options::default()
+        };
         Ok(Self {
-            futago: Futago::connect(cluster, Options::default())?,
+            futago: Futago::connect(cluster, options)?,
             map: cluster.map()?,
             addresses: cluster.servers.iter().map(describe).collect(),
         })
@@ -48,7 +53,8 @@ impl Connection {
         &self.map
     }
 
-    fn run<T>(
+    /// Runs an operation; `what` says what it is about.
+    pub fn run<T>(
         &self,
         what: impl FnOnce() -> String,
         operation: impl AsyncFnOnce(&RecordedClient) -> Result<T, Errno>,

@@ -2,6 +2,7 @@
 
 mod allocator;
 mod bench;
+mod caches;
 mod cluster;
 mod commands;
 mod connection;

@@ -1,7 +1,10 @@
 //! A bounded cache of blocks of file data.
 
 use crate::cache::{Cache, CacheUndo};
-use futago_base::{FileId, Payload};
+use futago_base::{
+    FileId, Payload,
+    reversible::{Changes, ReversibleMap},
+};
 use serde::Serialize;
 
 /// A file, and the number of one of its blocks.
@@ -17,6 +20,8 @@ pub struct Block {
     pub data: Payload,
 }
 
+/// The most blocks of pinned files that one insertion passes over.
+const SPARED_MAX: usize = 1024;
 /// The approximate memory of a block besides its data, in bytes.
 const OVERHEAD_BYTES: u64 = 256;
 
@@ -37,6 +42,8 @@ pub struct BlockCache {
     bytes_before: Option<u64>,
     #[serde(skip)]
     bytes_max: u64,
+    /// The files whose blocks stay as long as there are others.
+    pinned: ReversibleMap<FileId, ()>,
 }
 
 /// The changes of [`BlockCache`] to undo.
@@ -44,6 +51,7 @@ pub struct BlockCache {
 pub struct BlockCacheUndo {
     blocks: CacheUndo<Block, BlockKey>,
     bytes: Option<u64>,
+    pinned: Changes<FileId, ()>,
 }
 
 impl BlockCache {
@@ -54,12 +62,14 @@ impl BlockCache {
             bytes: 0,
             bytes_before: None,
             bytes_max,
+            pinned: ReversibleMap::new(),
         }
     }
 
     /// Records changes from now on, so that they can be undone.
     pub fn record_changes(&mut self) {
         self.blocks.record_changes();
+        self.pinned.record_changes();
         self.bytes_before = Some(self.bytes);
     }
 
@@ -69,12 +79,14 @@ impl BlockCache {
         BlockCacheUndo {
             blocks: self.blocks.take_changes(),
             bytes: core::mem::replace(&mut self.bytes_before, now),
+            pinned: self.pinned.take_changes(),
         }
     }
 
     /// Undoes changes: the latest that have not been undone.
     pub fn take_back(&mut self, undo: BlockCacheUndo) {
         self.blocks.take_back(undo.blocks);
+        self.pinned.take_back(undo.pinned);
         self.bytes = undo.bytes.unwrap_or(self.bytes);
         self.bytes_before = undo.bytes;
     }
@@ -89,10 +101,25 @@ impl BlockCache {
         self.remove(key);
         self.bytes += block.bytes();
         self.blocks.insert(key, block);
+        let mut spared = 0;
         while self.bytes > self.bytes_max
             && let Some(oldest) = self.blocks.oldest()
         {
-            self.remove(oldest);
+            if spared < SPARED_MAX && self.pinned.contains_key(&oldest.0) {
+                self.blocks.renew(oldest);
+                spared += 1;
+            } else {
+                self.remove(oldest);
+            }
+        }
+    }
+
+    /// Pins a file, or ends that: its blocks are evicted after those of other files.
+    pub fn pin(&mut self, file: FileId, is_pinned: bool) {
+        if is_pinned {
+            self.pinned.insert(file, ());
+        } else {
+            self.pinned.remove(&file);
         }
     }
 
@@ -137,6 +164,29 @@ mod tests {
         assert_eq!(cached(&blocks), [0, 2], "the first one was cached anew");
         blocks.insert(key(3), block(1000));
         assert_eq!((cached(&blocks).len(), blocks.bytes), (0, 0));
+    }
+
+    #[test]
+    fn blocks_of_pinned_files_stay_as_long_as_there_are_others() {
+        let mut blocks = BlockCache::new(3 * OVERHEAD_BYTES);
+        let other = |number: u64| (FileId(2), number);
+        blocks.pin(FileId(1), true);
+        blocks.insert(key(0), block(0));
+        for number in 0..10 {
+            blocks.insert(other(number), block(0));
+        }
+        assert_eq!(cached(&blocks), [0]);
+        for number in 1..5 {
+            blocks.insert(key(number), block(0));
+        }
+        assert_eq!(
+            cached(&blocks).len(),
+            3,
+            "pinned ones do not grow beyond the cache"
+        );
+        blocks.pin(FileId(1), false);
+        (0..3).for_each(|number| blocks.insert(other(number), block(0)));
+        assert_eq!(cached(&blocks), [0; 0]);
     }
 
     #[test]

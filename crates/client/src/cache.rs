@@ -67,6 +67,13 @@ impl<V: Clone, K: Ord + Copy> Cache<V, K> {
         self.known.get_mut(&id).map(|(_, value)| value)
     }
 
+    /// Makes an entry the youngest.
+    pub fn renew(&mut self, id: K) {
+        if let Some(value) = self.remove(id) {
+            self.insert(id, value);
+        }
+    }
+
     /// Sets a fact. Returns the entry that is evicted for it.
     pub fn insert(&mut self, id: K, value: V) -> Option<(K, V)> {
         if let Some((_, known)) = self.known.get_mut(&id) {

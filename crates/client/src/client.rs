@@ -2,7 +2,7 @@
 
 use crate::{
     Config, Context, Memory,
-    cooperative::{Fetches, Sharing, SharingCounters},
+    cooperative::{Fetches, Sharing},
     file_locks::FileLocks,
     layout::FileHint,
     leases::{Effects, Leases, PartId},
@@ -11,7 +11,7 @@ use alloc::{boxed::Box, vec, vec::Vec};
 use atomic_refcell::AtomicRefCell;
 use core::future::Future;
 use futago_base::{ClusterMap, Duration, Errno, FileId, Kind, Payload, ServerId, Time};
-use futago_wire::{Failure, FileState, Reply, Request};
+use futago_wire::{Failure, FileState, Reply, Request, SharingCounters};
 
 /// A client of a cluster. Operations take `&self` and run concurrently. Several threads may use a
 /// client one at a time: a thread that polls an operation while another thread polls one panics.

@@ -38,7 +38,9 @@ impl<C: Context> Client<C> {
             return Ok(None);
         }
         let home = self.home_part(id);
-        if self.with_leases(|leases| leases.reads(home)) == Some(true) {
+        let is_again = self.with_leases(|leases| leases.reads(home)) == Some(true);
+        // What others may want to copy is cached from the first read on.
+        if is_again || self.may_be_shared(id) {
             self.lease_data(id).await?;
         }
         Ok(self.data_versions(id))

@@ -4,7 +4,8 @@ mod cluster;
 
 use cluster::{Cluster, User, data, exists, make_file, pattern};
 use futago_base::{Duration, FileId, Payload};
-use futago_client::{Context, SharingCounters, join_all};
+use futago_client::{Context, join_all};
+use futago_wire::SharingCounters;
 use std::{future::Future, pin::Pin};
 
 /// A size that is no multiple of a piece or a block.
@@ -178,6 +179,6 @@ fn a_client_whose_lease_has_ended_sends_nothing() {
         length: READ,
         wait,
     };
-    let sent = cluster.run(clients[0].serve_cache(request));
-    assert!(sent.is_empty());
+    let served = cluster.run(clients[0].serve_cache(request));
+    assert!(served.into_message().1.is_empty());
 }

@@ -3,14 +3,14 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use bytes::Bytes;
-use futago_base::ServerId;
-use futago_client::SharingCounters;
+use futago_base::{Duration, ServerId};
 use futago_node::{
     Cluster, Cooperative, CooperativeChoice, Options, ServerEntry,
     blocking::{FileSystem, OpenOptions},
     server::{Config, Servers},
 };
 use futago_transport::Address;
+use futago_wire::SharingCounters;
 use std::thread;
 use tempfile::TempDir;
 
@@ -56,10 +56,12 @@ fn start(secure: bool) -> Running {
 
 impl Running {
     fn client(&self, cooperative: CooperativeChoice) -> FileSystem {
-        let options = Options {
+        let mut options = Options {
             cooperative,
             ..Options::default()
         };
+        // However slow this machine is, nobody asks the servers instead.
+        options.client.cache_timeout = Duration::from_secs(8);
         FileSystem::connect(&self.cluster, options).unwrap()
     }
 

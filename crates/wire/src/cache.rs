@@ -1,7 +1,7 @@
 //! Messages between clients that share their caches, and where a reader finds copies.
 
 use alloc::vec::Vec;
-use futago_base::{Duration, FileId, Payload, SessionId, record::Door};
+use futago_base::{Duration, Errno, FileId, Payload, SessionId, record::Door};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -28,6 +28,26 @@ pub struct CopySource {
     pub depth: u8,
 }
 
+/// What a client has read from servers and from other clients, and sent others from its cache,
+/// since it began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SharingCounters {
+    /// The data that was read from servers, in bytes.
+    pub bytes_from_servers: u64,
+    /// The data that was read from other clients, in bytes.
+    pub bytes_from_peers: u64,
+    /// The data that other clients were sent, in bytes.
+    pub bytes_served: u64,
+    /// How often other clients have asked this one.
+    pub asked: u64,
+    /// How often they got data.
+    pub served: u64,
+    /// How often other clients were asked and had nothing, or did not answer in time.
+    pub missed: u64,
+    /// How often data of another client was damaged.
+    pub damaged: u64,
+}
+
 /// A request of a client to another client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CacheRequest {
@@ -42,6 +62,25 @@ pub enum CacheRequest {
         /// How long to wait for what the client is about to read itself.
         wait: Duration,
     },
+    /// Reads a range of a file into the cache. Reply: [`CacheReply::Loaded`].
+    Load {
+        /// The file.
+        file: FileId,
+        /// First byte.
+        offset: u64,
+        /// Number of bytes.
+        length: u64,
+    },
+    /// Keeps what the cache has or gets of a file in preference to other files, or ends that.
+    /// Reply: [`CacheReply::Done`].
+    Pin {
+        /// The file.
+        file: FileId,
+        /// Whether it is pinned from now on.
+        is_pinned: bool,
+    },
+    /// Asks what the client has read and sent. Reply: [`CacheReply::Counters`].
+    GetCounters,
 }
 
 /// The reply of a client to another client.
@@ -52,6 +91,12 @@ pub enum CacheReply {
         /// The [`sum_of_block`] of each block; the last block may be short.
         sums: Vec<u64>,
     },
+    /// So many bytes of the range are in the cache, or the error of reading them.
+    Loaded(Result<u64, Errno>),
+    /// What the client has read and sent.
+    Counters(SharingCounters),
+    /// The request is executed.
+    Done,
 }
 
 impl CacheReply {

@@ -20,7 +20,7 @@ pub mod search;
 pub mod step;
 pub mod touched;
 
-pub use cache::{CacheReply, CacheRequest, CopySource, Holder};
+pub use cache::{CacheReply, CacheRequest, CopySource, Holder, SharingCounters};
 pub use codec::{Body, DecodeError, Frame};
 pub use contact::{ContactMessage, ContactReply, Question, Relayed, RelayedFact};
 pub use header::{Header, MessageKind};

@@ -240,6 +240,13 @@ pub enum Reply {
     Executed(Option<FileId>),
     /// All that the server has executed before survives a loss of power.
     Synchronized,
+    /// Clients that share their caches.
+    Sharers {
+        /// The clients.
+        sharers: Vec<Holder>,
+        /// Whether there are no further ones.
+        complete: bool,
+    },
     /// Where to read pieces of a file.
     Copies {
         /// Clients that probably have some of them.

@@ -276,6 +276,15 @@ pub enum Request {
         /// Clients that have not had pieces of the file, or have not answered.
         failed: Vec<SessionId>,
     },
+    /// Registers the client as one that shares its cache, until its session ends. To the home of the
+    /// root directory. Reply: [`Reply::Done`](crate::Reply::Done).
+    Share(Door),
+    /// Lists clients that share their caches, in the order of their sessions. To the home of the
+    /// root directory. Reply: [`Reply::Sharers`](crate::Reply::Sharers).
+    ListSharers {
+        /// List sessions with larger numbers only.
+        after: SessionId,
+    },
     /// Allows a caller that has the file open to write chunks up to `reach` before it reports the
     /// write to the home. Reply: [`Reply::Extent`](crate::Reply::Extent).
     PrepareWrite {

@@ -3,6 +3,7 @@
 pub mod backing;
 pub mod cleanup;
 pub mod complaints;
+pub mod cooperative;
 pub mod copies;
 pub mod core_dumps;
 pub mod data;

@@ -1,11 +1,11 @@
 //! The settings of a new cluster, which last as long as it does.
 
-use super::memory;
+use super::{cooperative, memory};
 use anyhow::{Context, ensure};
 use bytesize::ByteSize;
 use clap::Args;
 use futago_base::map::Policy;
-use futago_node::Cluster;
+use futago_node::{Cluster, CooperativeChoice};
 
 /// Options of the commands that make clusters.
 #[derive(Args)]
@@ -18,6 +18,11 @@ pub struct Settings {
     /// of others. It pays when many clients open the same files.
     #[arg(long)]
     contacts: bool,
+    /// Have clients read from each other's caches what others have read already: `on` with 1GiB for
+    /// the cache of each client, or `size=SIZE`. It pays when many clients read the same large
+    /// files.
+    #[arg(long, value_name = "on|off|size=SIZE", default_value = "off", value_parser = cooperative::parse, hide_default_value = true)]
+    cooperative: CooperativeChoice,
     /// Memory for data and records, of all servers together, such as 4GiB. By default half of what
     /// each host has left, control groups considered. With a data directory, there may be more data
     /// than memory.
@@ -59,6 +64,10 @@ impl Settings {
         let mut cluster = Cluster::new(self.name.clone(), Vec::new())?;
         cluster.secure = self.secure;
         cluster.contacts = self.contacts;
+        cluster.cooperative = match self.cooperative {
+            CooperativeChoice::On(cooperative) => Some(cooperative),
+            CooperativeChoice::Off | CooperativeChoice::AsCluster => None,
+        };
         cluster.policy = self.policy;
         cluster.partitions = self.partitions;
         cluster.chunk_bytes = u32::try_from(self.chunk_size.as_u64()).context("--chunk-size")?;

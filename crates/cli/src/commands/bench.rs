@@ -2,6 +2,7 @@
 //! directories beside it.
 
 mod beside;
+mod broadcast;
 mod io500;
 mod report;
 
@@ -32,6 +33,8 @@ enum Kind {
     Io(Io),
     /// The IO500 benchmark: all phases, scores and result files.
     Io500(io500::Io500),
+    /// Many clients read one file at once: how often do the servers send it?
+    Broadcast(broadcast::Broadcast),
     /// A client process of a benchmark.
     #[command(hide = true)]
     Client,
@@ -126,6 +129,7 @@ impl Bench {
             Kind::Metadata(metadata) => metadata.common.json,
             Kind::Io(io) => io.common.json,
             Kind::Io500(io500) => io500.json,
+            Kind::Broadcast(broadcast) => broadcast.json,
             Kind::Client => false,
         }
     }
@@ -135,6 +139,7 @@ impl Bench {
         let (common, work) = match self.kind {
             Kind::Client => return bench::client::run().map(|()| Exit::Success),
             Kind::Io500(io500) => return io500.run(),
+            Kind::Broadcast(broadcast) => return broadcast.run(),
             Kind::Metadata(metadata) => metadata.work()?,
             Kind::Io(io) => io.work()?,
         };

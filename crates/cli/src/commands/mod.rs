@@ -19,6 +19,7 @@ mod lab;
 mod log;
 mod ls;
 mod mount;
+mod pin;
 mod put;
 mod reference;
 mod restart;
@@ -31,6 +32,7 @@ mod top;
 mod twin;
 mod umount;
 mod up;
+mod warm;
 
 pub use find::with_two_dashes;
 
@@ -106,6 +108,12 @@ commands! {
     Stage(stage::Stage),
     /// Write changes back to the backing store, and wait for it.
     Flush(flush::Flush),
+    /// Read files into the caches of clients, with one copy out of the servers.
+    Warm(warm::Warm),
+    /// Have the caches of clients keep files in preference to others.
+    Pin(pin::Pin),
+    /// End that.
+    Unpin(pin::Unpin),
     /// Remove files.
     Rm(rm::Rm),
     /// Check that all records of all servers fit together, and mend them.

@@ -4,6 +4,7 @@ mod backing;
 mod down;
 
 use crate::{
+    caches::{self, Caches, ClientRow},
     cluster::{
         ClusterFile,
         fate::{self, Down},
@@ -28,6 +29,9 @@ pub struct Status {
     /// Tell where this directory's buckets or this file's chunks are.
     #[arg(long)]
     path: Option<RemotePath>,
+    /// Tell what each client that shares its cache has read and sent.
+    #[arg(long)]
+    clients: bool,
     /// Show it anew every so many seconds, until interrupted.
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "2")]
     watch: Option<f64>,
@@ -55,6 +59,9 @@ struct Report {
     backing: Option<BackingReport>,
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<PathReport>,
+    /// The clients that share their caches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    clients: Option<Vec<ClientRow>>,
 }
 
 #[derive(Serialize)]
@@ -195,6 +202,10 @@ impl Status {
                 Duration::try_from_secs_f64(self.wait)?.max(LISTING_MAX),
             ),
             path,
+            clients: match self.clients {
+                true => Some(Caches::of(connection)?.rows(Duration::try_from_secs_f64(self.wait)?)),
+                false => None,
+            },
         })
     }
 
@@ -368,6 +379,7 @@ fn text(report: &Report) -> String {
         }
     }
     text.extend(report.backing.as_ref().map(BackingReport::text));
+    text.extend(report.clients.as_deref().map(caches::text));
     let Some(path) = &report.path else {
         return text;
     };

@@ -1,6 +1,5 @@
 //! Whom a client asks for the pieces of a file.
 
-use super::SharingCounters;
 use crate::{
     Config,
     cache::{Cache, CacheUndo},
@@ -8,7 +7,7 @@ use crate::{
 use alloc::{sync::Arc, vec::Vec};
 use core::ops::Range;
 use futago_base::{SessionId, Time};
-use futago_wire::{CopySource, Holder};
+use futago_wire::{CopySource, Holder, SharingCounters, cache::PIECE_BYTES};
 use serde::Serialize;
 
 /// The pieces that the first request for a file plans; each later one plans four times as many.
@@ -32,6 +31,8 @@ pub struct Plan {
     first: u64,
     /// For each piece the client to ask; `None` for the servers.
     sources: Vec<Option<Assigned>>,
+    /// The end of what was read, or is being read, in bytes.
+    position: u64,
     /// How many pieces the next request plans.
     next: u64,
     /// The clients that have not had pieces of the file, or have not answered.
@@ -45,6 +46,7 @@ impl Plan {
             version,
             first: 0,
             sources: Vec::new(),
+            position: 0,
             next: PIECES_MIN,
             failed: Vec::new(),
         }
@@ -58,6 +60,16 @@ impl Plan {
     /// The planned pieces.
     pub const fn pieces(&self) -> Range<u64> {
         self.first..self.first + self.sources.len() as u64
+    }
+
+    /// The client reads up to an offset now.
+    pub const fn read_up_to(&mut self, offset: u64) {
+        self.position = offset;
+    }
+
+    /// Whether the client has planned to read from an offset on, and has not got there yet.
+    pub fn is_ahead(&self, offset: u64) -> bool {
+        offset >= self.position && self.pieces().contains(&(offset / PIECE_BYTES))
     }
 
     /// Whom to ask for a piece; `None` if that is not planned.
@@ -235,6 +247,17 @@ mod tests {
         assert_eq!(plan.pieces(), 100..104);
         plan.forget_before(2);
         assert_eq!(plan.pieces(), 100..104);
+    }
+
+    #[test]
+    fn what_was_passed_over_does_not_come() {
+        let mut plan = Plan::new(1);
+        plan.extend(&(0..4), Vec::new(), &[]);
+        plan.read_up_to(PIECE_BYTES / 2);
+        assert!(!plan.is_ahead(0));
+        assert!(plan.is_ahead(PIECE_BYTES / 2));
+        assert!(plan.is_ahead(3 * PIECE_BYTES));
+        assert!(!plan.is_ahead(4 * PIECE_BYTES), "it is not planned");
     }
 
     #[test]

@@ -38,22 +38,22 @@ impl<C: Context> Client<C> {
                 return Ok(data);
             }
         }
-        self.read_from_servers(id, range).await
-    }
-
-    async fn read_from_servers(&self, id: FileId, range: Range<u64>) -> Result<Payload, Errno> {
         let length = (range.end - range.start) as u32;
-        let data = self.read_now(id, range.start, length).await?;
-        self.with_sharing(|sharing| sharing.counters.bytes_from_servers += data.len() as u64);
-        Ok(data)
+        self.read_now(id, range.start, length).await
     }
 
     /// The part of a range before the end of the file, if other clients may have copies.
     fn shared_part(&self, id: FileId, range: &Range<u64>) -> Option<Range<u64>> {
-        self.context().door()?;
         let size = self.clean_state(id)?.attributes.size;
         let shared = range.start..range.end.min(size);
-        (size >= self.config().shared_bytes_min && !shared.is_empty()).then_some(shared)
+        (self.may_be_shared(id) && !shared.is_empty()).then_some(shared)
+    }
+
+    /// Whether other clients may want to read a file from this one.
+    pub(crate) fn may_be_shared(&self, id: FileId) -> bool {
+        let state = self.clean_state(id);
+        let least = self.config().shared_bytes_min;
+        self.context().door().is_some() && state.is_some_and(|it| it.attributes.size >= least)
     }
 
     /// `None` if the servers are to be asked for all of it.
@@ -89,7 +89,7 @@ impl<C: Context> Client<C> {
         if from == end {
             return Some(copied);
         }
-        let rest = self.read_from_servers(id, from..end).await.ok()?;
+        let rest = self.read_now(id, from, (end - from) as u32).await.ok()?;
         let is_whole = rest.len() as u64 == end - from;
         let pieces = [(0, copied), ((from - start) as usize, rest)];
         is_whole.then(|| Payload::gather((end - start) as usize, &pieces))
@@ -120,7 +120,7 @@ impl<C: Context> Client<C> {
         let answer = first_of(answer, silence).await.flatten();
         let data = match answer {
             Some((CacheReply::Read { sums }, data)) => self.undamaged(&data, &sums, &range),
-            None => {
+            _ => {
                 self.rest_client(session);
                 Payload::empty()
             }
@@ -210,6 +210,7 @@ impl<C: Context> Client<C> {
             };
             plan.extend(&missing, holders, &sources);
         }
+        plan.read_up_to(range.end);
         plan.forget_before(wanted.start);
         self.with_sharing(|sharing| {
             sharing.plans.insert(id, plan.clone());

@@ -4,21 +4,59 @@ use crate::{Client, Config, Context, first_of, leases::DataVersions};
 use alloc::vec::Vec;
 use core::{ops::Range, pin::pin};
 use futago_base::{Duration, FileId, Payload};
-#[cfg(doc)]
-use futago_wire::CacheReply;
-use futago_wire::{CacheRequest, cache::PIECE_BYTES};
+use futago_wire::{CacheReply, CacheRequest, cache::PIECE_BYTES};
 
 const BLOCK: u64 = Config::DATA_BLOCK_BYTES as u64;
+/// A reader waits for this part of its time for what is planned and not being read yet. A program
+/// may have stopped to read.
+const PLANNED_PART: u64 = 4;
+
+/// The answer to a request of another client.
+#[derive(Debug)]
+pub enum Served {
+    /// Data from the cache, of which sums are still to be made.
+    Copy(Payload),
+    /// A reply without data.
+    Reply(CacheReply),
+}
+
+impl Served {
+    /// The reply and its data. It takes a while, and needs no client.
+    pub fn into_message(self) -> (CacheReply, Payload) {
+        match self {
+            Self::Copy(data) => (CacheReply::of(&data), data),
+            Self::Reply(reply) => (reply, Payload::empty()),
+        }
+    }
+}
 
 impl<C: Context> Client<C> {
-    /// Answers a request of another client. [`CacheReply::of`] the data goes with it.
-    pub async fn serve_cache(&self, request: CacheRequest) -> Payload {
-        let CacheRequest::Read {
-            file,
-            offset,
-            length,
-            wait,
-        } = request;
+    /// Answers a request of another client.
+    pub async fn serve_cache(&self, request: CacheRequest) -> Served {
+        Served::Reply(match request {
+            CacheRequest::Read {
+                file,
+                offset,
+                length,
+                wait,
+            } => return Served::Copy(self.serve_read(file, offset, length, wait).await),
+            CacheRequest::Load {
+                file,
+                offset,
+                length,
+            } => {
+                let range = offset..offset.saturating_add(length);
+                CacheReply::Loaded(self.load(file, range).await)
+            }
+            CacheRequest::Pin { file, is_pinned } => {
+                self.memory.borrow_mut().data.pin(file, is_pinned);
+                CacheReply::Done
+            }
+            CacheRequest::GetCounters => CacheReply::Counters(self.sharing_counters()),
+        })
+    }
+
+    async fn serve_read(&self, file: FileId, offset: u64, length: u32, wait: Duration) -> Payload {
         let range = offset..offset.saturating_add(length.into());
         let is_valid = offset.is_multiple_of(BLOCK) && u64::from(length) <= PIECE_BYTES;
         let data = if is_valid {
@@ -37,21 +75,27 @@ impl<C: Context> Client<C> {
     /// The first bytes of a range that are in the cache. It waits for what this client is about to
     /// read itself.
     async fn copy(&self, id: FileId, range: Range<u64>, wait: Duration) -> Payload {
-        let mut silence = pin!(self.context().sleep(wait));
+        let mut soon = pin!(self.context().sleep(Duration(wait.0 / PLANNED_PART)));
+        let mut late = pin!(self.context().sleep(wait));
         loop {
             let Some(versions) = self.shared_versions(id) else {
                 return Payload::empty();
             };
             let (data, is_whole) = self.cached_start(id, versions, &range);
-            if is_whole || !self.is_coming(id, versions, &range) {
-                return data;
-            }
             let fetched = pin!(self.fetches.one_ends());
-            if first_of(fetched, silence.as_mut()).await.is_none() {
-                return match self.shared_versions(id) == Some(versions) {
-                    true => data,
-                    false => Payload::empty(),
-                };
+            let is_over = if is_whole {
+                true
+            } else if self.fetches.are_under_way(id, &range) {
+                first_of(fetched, late.as_mut()).await.is_none()
+            } else if self.is_planned(id, versions, range.start) {
+                first_of(fetched, soon.as_mut()).await.is_none()
+            } else {
+                true
+            };
+            if is_over {
+                // Meanwhile the data may have changed.
+                let is_valid = self.shared_versions(id) == Some(versions);
+                return if is_valid { data } else { Payload::empty() };
             }
         }
     }
@@ -61,15 +105,28 @@ impl<C: Context> Client<C> {
         self.data_versions(id).filter(|_| !self.is_dirty(id))
     }
 
-    /// Whether this client is fetching the range, or has planned to.
-    fn is_coming(&self, id: FileId, versions: DataVersions, range: &Range<u64>) -> bool {
-        let piece = range.start / PIECE_BYTES;
-        self.fetches.are_under_way(id, range)
-            || self.with_sharing(|sharing| {
-                let plan = sharing.plans.get(id);
-                let plan = plan.filter(|plan| plan.is_of(versions.now));
-                plan.is_some_and(|plan| plan.pieces().contains(&piece))
-            })
+    /// Whether this client has planned to read from an offset on, and has not got there yet.
+    fn is_planned(&self, id: FileId, versions: DataVersions, offset: u64) -> bool {
+        self.with_sharing(|sharing| {
+            let plan = sharing.plans.get(id);
+            let plan = plan.filter(|plan| plan.is_of(versions.now));
+            plan.is_some_and(|plan| plan.is_ahead(offset))
+        })
+    }
+
+    /// How much of a range is cached and valid, in bytes.
+    pub(super) fn cached_bytes(&self, id: FileId, range: &Range<u64>) -> u64 {
+        let Some(versions) = self.shared_versions(id) else {
+            return 0;
+        };
+        let memory = self.memory.borrow();
+        let blocks = (range.start / BLOCK..range.end.div_ceil(BLOCK)).filter_map(|number| {
+            let block = memory.data.get((id, number))?;
+            let end = number * BLOCK + block.data.len() as u64;
+            let within = end.min(range.end) - range.start.max(number * BLOCK).min(end);
+            versions.cover(block.version).then_some(within)
+        });
+        blocks.sum()
     }
 
     /// The first cached bytes of a range, and whether that is all of it before the end of the file.

@@ -33,7 +33,9 @@ impl<C: Context> Client<C> {
         offset: u64,
         length: u32,
     ) -> Result<Payload, Errno> {
-        self.persist(|| self.try_read(id, offset, length)).await
+        let data = self.persist(|| self.try_read(id, offset, length)).await?;
+        self.with_sharing(|sharing| sharing.counters.bytes_from_servers += data.len() as u64);
+        Ok(data)
     }
 
     async fn try_read(&self, id: FileId, offset: u64, length: u32) -> Result<Payload, Failure> {

@@ -35,6 +35,7 @@ impl<C: Context> Client<C> {
         let sends = pin!(async {
             self.register_relayed_opens().await;
             self.return_dropped_leases().await;
+            self.announce_cache().await;
             self.flush_all().await;
         });
         let alive = pin!(self.ask_all(&Request::KeepAlive));

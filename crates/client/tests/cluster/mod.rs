@@ -387,8 +387,7 @@ impl Cluster {
     }
 
     async fn serve_cache(&self, client: &User, number: u64, request: CacheRequest) {
-        let mut data = client.serve_cache(request).await;
-        let reply = CacheReply::of(&data);
+        let (reply, mut data) = client.serve_cache(request).await.into_message();
         let mut world = self.world.borrow_mut();
         if world.damaged == Some(client.context().session()) && !data.is_empty() {
             let mut bytes = data.bytes().to_vec();

@@ -44,7 +44,10 @@ impl Setup {
         options.client.chunk_bytes = cluster.chunk_bytes;
         options.client.contact = contact::draw(cluster)?;
         let cooperative = options.cooperative.within(cluster.cooperative);
-        if let Some(cooperative) = cooperative {
+        let by_default = futago_client::Config::default().data_bytes_max;
+        if let Some(cooperative) = cooperative
+            && options.client.data_bytes_max == by_default
+        {
             options.client.data_bytes_max = cooperative.cache_bytes;
         }
         options.leases |= options.client.contact.is_some() || cooperative.is_some();
@@ -108,6 +111,8 @@ async fn serve(client: &Arc<RecordedClient>, mut jobs: mpsc::UnboundedReceiver<J
     begin(context, context.clone().keep_reaching_holders());
     begin(context, recalls::answer(Arc::clone(client)));
     begin(context, keep_releasing(Arc::clone(client)));
+    let announcing = Arc::clone(client);
+    begin(context, async move { announcing.announce_cache().await });
     let of_watch = context.clone();
     spawn_local(poll_streams(move |look| of_watch.with_lock(look)));
     let mut keep_alive = interval(keep_alive_period());

@@ -67,7 +67,8 @@ impl<V: View> DecisionBuilder<'_, V> {
         self.state.get(&Key::Lease(file, session)).is_some()
     }
 
-    fn note_sharer(&mut self, door: &Door) {
+    /// Notes that the client shares its cache, and where it listens.
+    pub fn note_sharer(&mut self, door: &Door) {
         let key = Key::Sharer(self.request.session);
         if self.state.get(&key).and_then(Value::door) != Some(door) {
             self.state.put(key, door.clone());

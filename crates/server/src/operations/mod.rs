@@ -26,6 +26,7 @@ mod recall_ahead;
 mod repair;
 mod seek;
 mod set_attributes;
+mod share;
 mod sum_data;
 mod sum_headers;
 mod take_exclusive;
@@ -150,6 +151,8 @@ pub fn run<V: View>(
             heard,
         } => append::finish(builder, *id, &(*from..*to), *kill_privileges, *heard),
         Request::CutAhead(id) => cut_ahead::run(builder, *id),
+        Request::Share(door) => share::share(builder, door),
+        Request::ListSharers { after } => share::list(builder, *after),
         Request::FindCopies {
             id,
             first,
@@ -238,6 +241,8 @@ pub const fn may_have_effect(request: &Request) -> bool {
             | Request::GetAttributes(_)
             | Request::GetAttributesAhead { .. }
             | Request::FindCopies { .. }
+            | Request::Share(_)
+            | Request::ListSharers { .. }
             | Request::RecallAhead(_)
             | Request::ReadLink(_)
             | Request::Read { .. }

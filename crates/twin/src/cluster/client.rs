@@ -178,7 +178,7 @@ impl ClientNode {
             session, sequence, ..
         } = frame.header;
         self.spawn(async move {
-            let data = core.serve_cache(request.clone()).await;
+            let (_, data) = core.serve_cache(request.clone()).await.into_message();
             let mut shared = core.context().0.borrow_mut();
             shared
                 .sharing

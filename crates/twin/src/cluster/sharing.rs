@@ -116,15 +116,11 @@ impl Sharing {
 
 /// Whether two requests begin at the same place of a file.
 fn is_about_the_same(one: &CacheRequest, other: &CacheRequest) -> bool {
-    let (
-        CacheRequest::Read { file, offset, .. },
-        CacheRequest::Read {
-            file: of,
-            offset: at,
-            ..
-        },
-    ) = (one, other);
-    (file, offset) == (of, at)
+    let place = |request: &CacheRequest| match request {
+        CacheRequest::Read { file, offset, .. } => Some((*file, *offset)),
+        _ => None,
+    };
+    place(one) == place(other)
 }
 
 fn message(session: SessionId, number: u64, body: Body, payload: Payload) -> Frame {

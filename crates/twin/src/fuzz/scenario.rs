@@ -98,12 +98,7 @@ impl Scenario {
         let servers = *random.pick(&[1, 2, 2, 3, 4, 4, 5, 8]);
         let clients = 1 + random.below(4) as usize;
         let mut bursts = draw_usual(&mut random, servers, clients);
-        for _ in 0..reading.below(4) {
-            bursts.push(Burst::draw_reading(&mut reading, clients));
-        }
-        for _ in 0..rereading.below(3) {
-            bursts.push(Burst::draw_rereading(&mut rereading, clients));
-        }
+        draw_reads(&mut reading, &mut rereading, clients, &mut bursts);
         let spread_depth = random.below(4) as u16;
         let split_entries = *random.pick(&[2, 4, 4, 8]);
         let memory_bytes = draw_memory(&mut random);
@@ -138,8 +133,7 @@ impl Scenario {
         let is_roomy = memory_bytes == Self::MEMORY_UNLIMITED;
         let releases = is_lossless && is_roomy && Random::new(seed, 21).chance(RELEASING_PERMILLE);
         if releases {
-            let scripts = bursts.iter_mut().flat_map(|burst| &mut burst.scripts);
-            scripts.flatten().for_each(Step::release);
+            release_all(&mut bursts);
         }
         Self {
             seed,
@@ -254,12 +248,33 @@ impl WriteBack {
     }
 }
 
+/// Some new files of the bursts are released.
+fn release_all(bursts: &mut [Burst]) {
+    let scripts = bursts.iter_mut().flat_map(|burst| &mut burst.scripts);
+    scripts.flatten().for_each(Step::release);
+}
+
 /// Bursts that every scenario has.
 fn draw_usual(random: &mut Random, servers: u16, clients: usize) -> Vec<Burst> {
     let harmless = random.chance(250);
     let bursts = 2 + random.below(5);
     let bursts = (0..bursts).map(|_| Burst::draw(random, servers, clients, harmless));
     bursts.collect()
+}
+
+/// Bursts in which most operations read.
+fn draw_reads(
+    reading: &mut Random,
+    rereading: &mut Random,
+    clients: usize,
+    bursts: &mut Vec<Burst>,
+) {
+    for _ in 0..reading.below(4) {
+        bursts.push(Burst::draw_reading(reading, clients));
+    }
+    for _ in 0..rereading.below(3) {
+        bursts.push(Burst::draw_rereading(rereading, clients));
+    }
 }
 
 /// Bursts that not every scenario has.

@@ -2,7 +2,7 @@
 
 use crate::logs;
 use futago_gate_fuse::{Options, UnmountMode, mount};
-use futago_node::{Cluster, Futago, Recorder, Starter};
+use futago_node::{Cluster, CooperativeChoice, Futago, Recorder, Starter};
 use rustix::fs::syncfs;
 use signal_hook::{
     consts::{SIGHUP, TERM_SIGNALS},
@@ -21,6 +21,8 @@ pub struct Asked {
     pub options: Options,
     /// How much of files' data its client keeps; as much as by default if it is not said.
     pub data_bytes: Option<u64>,
+    /// Whether its client shares its cache.
+    pub cooperative: CooperativeChoice,
 }
 
 impl Asked {
@@ -28,6 +30,7 @@ impl Asked {
     pub fn client(&self, recorder: Option<Recorder>) -> futago_node::Options {
         let mut client = futago_node::Options {
             recorder,
+            cooperative: self.cooperative,
             ..futago_node::Options::default()
         };
         if let Some(bytes) = self.data_bytes {
@@ -35,7 +38,10 @@ impl Asked {
         }
         match &self.options.caches {
             Some(caches) => caches.with_leases(client),
-            None => client,
+            None => futago_node::Options {
+                cooperative: CooperativeChoice::Off,
+                ..client
+            },
         }
     }
 }

@@ -1,9 +1,11 @@
 //! The words after `--options`.
 
 use super::gateway::Asked;
-use anyhow::{bail, ensure};
+use crate::cluster::cooperative;
+use anyhow::{anyhow, bail, ensure};
 use bytesize::ByteSize;
 use futago_gate_fuse::{FlagChange, KernelCaches, Options};
+use futago_node::CooperativeChoice;
 
 /// Changes a mount instead of making one.
 const REMOUNT: &str = "remount";
@@ -83,6 +85,7 @@ pub fn parse(source: &str, words: &[String], caller: Caller) -> anyhow::Result<A
         ..Options::default()
     };
     let mut data_bytes = None;
+    let mut shares = CooperativeChoice::AsCluster;
     let mut flags = FlagChange::default();
     for word in words.iter().map(String::as_str) {
         caller.ensure_allowed(word)?;
@@ -95,6 +98,10 @@ pub fn parse(source: &str, words: &[String], caller: Caller) -> anyhow::Result<A
             word if ACCESS_TIMES.contains(&word) || flags.add(word) => {}
             word => match word.split_once('=') {
                 Some(("cache", size)) => data_bytes = Some(parse_cache(word, size)?),
+                Some(("cooperative", text)) => {
+                    let choice = cooperative::parse(text);
+                    shares = choice.map_err(|error| anyhow!("mount option {word:?}: {error}"))?;
+                }
                 Some(("fsname", name)) if !name.is_empty() => name.clone_into(&mut options.source),
                 _ => bail!(unknown(word)),
             },
@@ -104,6 +111,7 @@ pub fn parse(source: &str, words: &[String], caller: Caller) -> anyhow::Result<A
     Ok(Asked {
         options,
         data_bytes,
+        cooperative: shares,
     })
 }
 
@@ -122,7 +130,7 @@ fn unknown(word: &str) -> String {
     }
     format!(
         "mount option {word:?} is unknown; there are ro, rw, dev, nodev, suid, nosuid, exec, noexec, relatime, \
-         nodiratime, fsname=NAME, allow_other, no_allow_other, cache, cache=SIZE, no_cache, auto_unmount and remount"
+         nodiratime, fsname=NAME, allow_other, no_allow_other, cache, cache=SIZE, no_cache, cooperative=on|off|size=SIZE, auto_unmount and remount"
     )
 }
 

@@ -10,7 +10,7 @@ use futago_transport::{
     Acceptor, Channel, ConnectionHandler, ConnectionSlot, HandshakeError, Hello, Listener, Party,
     Receiver, Refusal, Sender, poll_streams, split,
 };
-use futago_wire::{Body, CacheReply, Frame, Header, MessageKind};
+use futago_wire::{Body, Frame, Header, MessageKind};
 use std::{
     io,
     pin::pin,
@@ -175,14 +175,15 @@ async fn answer(client: Arc<RecordedClient>, sender: Arc<Sender>, frame: Frame) 
         return;
     };
     let serving = pin!(client.core().serve_cache(request));
-    let data = client.context().poll_with_lock(serving).await;
+    let served = client.context().poll_with_lock(serving).await;
+    let (answer, data) = served.into_message();
     let reply = Frame {
         header: Header {
             session: frame.header.session,
             sequence: frame.header.sequence,
             ..Header::new(MessageKind::CacheReply)
         },
-        body: Body::CacheReply(CacheReply::of(&data)),
+        body: Body::CacheReply(answer),
         payload: data,
     };
     if sender.post(&reply) {

@@ -7,7 +7,7 @@ use super::{TreeEntry, TreeListing};
 use crate::{Failure, Result, TreePath};
 use futago_base::{Attributes, Errno, FileId, Kind, Name, NameHash, Payload};
 use futago_client::CreateFlags;
-use futago_node::{Cluster, Futago, Options, RecordedClient};
+use futago_node::{Cluster, CooperativeChoice, Futago, Options, RecordedClient};
 use futago_wire::{AttributeChange, ListedEntry, NewContent, NewNode};
 use rustix::process::{getegid, geteuid};
 use std::{
@@ -45,7 +45,12 @@ impl ClusterTree {
     /// # Errors
     /// As [`Futago::connect`].
     pub fn connect(cluster: &Cluster) -> io::Result<Self> {
-        let futago = Futago::connect(cluster, Options::default())?;
+        let options = Options {
+            // It reads nothing twice.
+            cooperative: CooperativeChoice::Off,
+            ..Options::default()
+        };
+        let futago = Futago::connect(cluster, options)?;
         Ok(Self::new(futago, cluster.chunk_bytes))
     }
 

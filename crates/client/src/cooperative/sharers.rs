@@ -1,0 +1,52 @@
+//! The clients that share their caches: how they make themselves known, and what they are asked.
+
+use crate::{Client, Context};
+use alloc::vec::Vec;
+use core::ops::Range;
+use futago_base::{Errno, FileId, SessionId};
+use futago_wire::{Holder, Reply, Request, cache::PIECE_BYTES};
+
+impl<C: Context> Client<C> {
+    /// Makes this client known as one that shares its cache, if it does. A failure does not matter:
+    /// the next keep-alive tries again, also after the server has forgotten it.
+    pub async fn announce_cache(&self) {
+        if let Some(door) = self.context().door() {
+            let home = self.map().home(FileId::ROOT);
+            self.ask(home, Request::Share(door)).await.ok();
+        }
+    }
+
+    /// The clients that share their caches. Errors: those of asking a server.
+    pub async fn sharers(&self) -> Result<Vec<Holder>, Errno> {
+        let (mut all, mut after) = (Vec::new(), SessionId(0));
+        loop {
+            let request = Request::ListSharers { after };
+            match self.ask_home(FileId::ROOT, request).await? {
+                Reply::Sharers { sharers, complete } => {
+                    after = sharers.last().map_or(after, |last| last.session);
+                    all.extend(sharers);
+                    if complete {
+                        return Ok(all);
+                    }
+                }
+                _ => return Err(Errno::EPROTO),
+            }
+        }
+    }
+
+    /// Reads a range of a file into the cache. Returns how much of it is there in the end, in bytes:
+    /// less than all if the cache is too small. Errors: those of reading.
+    pub(super) async fn load(&self, id: FileId, range: Range<u64>) -> Result<u64, Errno> {
+        self.lease_data(id).await?;
+        let mut at = range.start;
+        while at < range.end {
+            let length = (range.end - at).min(PIECE_BYTES);
+            let data = self.read(id, at, length as u32).await?;
+            if data.is_empty() {
+                break;
+            }
+            at += data.len() as u64;
+        }
+        Ok(self.cached_bytes(id, &(range.start..at)))
+    }
+}
