@@ -2,7 +2,7 @@
 
 use crate::abi::opcode;
 use crate::device::Device;
-use crate::mount::{self, MountError, MountOptions, Mounted, Unmounter};
+use crate::mount::{self, MountError, MountOptions, Mounted, Unmounter, read_ahead};
 use crate::negotiate::{Granted, NegotiateError, Wanted, negotiate};
 use crate::reply::send::write;
 use crate::request::{Message, parse};
@@ -81,6 +81,16 @@ impl Connection {
     #[must_use]
     pub fn unmounter(&self) -> Unmounter {
         self.mounted.unmounter.clone()
+    }
+
+    /// Sets how many bytes the kernel reads ahead in files that are opened from now on. A mapped
+    /// file is read in pieces of this size, also at random offsets.
+    ///
+    /// # Errors
+    /// The caller is not root, or sysfs is missing or read-only.
+    pub fn set_read_ahead(&self, bytes: u64) -> io::Result<()> {
+        let device = self.mounted.unmounter.device();
+        read_ahead::set(device.ok_or(io::ErrorKind::NotFound)?, bytes)
     }
 
     /// Requests for the caller's threads and event loops, at least one.

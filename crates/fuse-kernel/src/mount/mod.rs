@@ -4,6 +4,7 @@ mod direct;
 mod flags;
 mod helper;
 mod options;
+pub(crate) mod read_ahead;
 mod remount;
 mod table;
 mod unmount;

@@ -2,7 +2,7 @@
 
 use super::helper;
 use super::table::device_at;
-use std::ffi::{CString, OsString};
+use std::ffi::{CString, OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -28,6 +28,11 @@ impl Unmounter {
     pub(super) fn of(path: PathBuf) -> io::Result<Self> {
         let device = device_at(&path)?;
         Ok(Self { path, device })
+    }
+
+    /// The device number of the mount, `major:minor`.
+    pub(crate) fn device(&self) -> Option<&OsStr> {
+        self.device.as_deref()
     }
 
     /// The mount point.
