@@ -31,6 +31,9 @@ pub struct Options {
     pub flags: MountFlags,
     /// Take the mount away when this process ends, however it ends.
     pub auto_unmount: bool,
+    /// How many bytes the kernel reads ahead in files, and reads around the first touch of a mapped
+    /// page. Only root can set it; `None` leaves the kernel's default, 128 KiB.
+    pub read_ahead_bytes: Option<u64>,
     /// How many threads the mount has, 1 to [`Options::THREADS_MAX`]: one that serves a caller that
     /// is alone, and others for several callers.
     pub threads: usize,
@@ -55,6 +58,7 @@ impl Default for Options {
             allow_other: is_root,
             flags: MountFlags::UNPRIVILEGED,
             auto_unmount: false,
+            read_ahead_bytes: None,
             threads: default_threads(),
             caches: None,
             all_threads: false,
@@ -118,6 +122,7 @@ pub fn mount(client: Futago, directory: &Path, options: &Options) -> Result<Moun
             "the kernel lacks a feature of FUSE; going on without it"
         );
     }
+    set_read_ahead(&connection, options);
     let threads = options.threads.clamp(1, Options::THREADS_MAX);
     let incoming = connection.incoming(threads);
     let shared = Arc::new(Shared::new(client.starter()));
@@ -133,6 +138,14 @@ pub fn mount(client: Futago, directory: &Path, options: &Options) -> Result<Moun
         shared,
         client,
     })
+}
+
+/// A mount without the wanted window still works, so that is no reason to refuse it.
+fn set_read_ahead(connection: &Connection, options: &Options) {
+    let set = |bytes| connection.set_read_ahead(bytes);
+    if let Some(Err(error)) = options.read_ahead_bytes.map(set) {
+        tracing::warn!(%error, "cannot set the kernel's read-ahead; its default stays");
+    }
 }
 
 fn mount_options(options: &Options) -> MountOptions {

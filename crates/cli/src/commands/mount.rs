@@ -43,8 +43,9 @@ pub struct Mount {
     foreground: bool,
     /// Mount options, as mount(8) separates them by commas: ro, noexec, dev and suid (root only),
     /// fsname=NAME, allow_other, no_allow_other, no_cache, cache=SIZE (how much of files' data the
-    /// mount keeps), cooperative=on, cooperative=off, cooperative=size=SIZE (whether it reads from
-    /// other clients' caches, and how much it keeps for them); remount changes the flags of what is mounted there.
+    /// mount keeps), cooperative=on, off or size=SIZE (whether it reads from other clients' caches,
+    /// and how much it keeps for them), read_ahead=SIZE (the kernel's window, root only); remount
+    /// changes the flags of what is mounted there.
     #[arg(short, long = "options", value_delimiter = ',')]
     options: Vec<String>,
     /// How many threads serve the mount: one for a single caller, the others for several. By

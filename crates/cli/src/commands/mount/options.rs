@@ -10,8 +10,8 @@ use futago_node::CooperativeChoice;
 /// Changes a mount instead of making one.
 const REMOUNT: &str = "remount";
 
-/// Words of flags that only root may ask for.
-const OF_ROOT: [&str; 2] = ["dev", "suid"];
+/// Words that only root may ask for.
+const OF_ROOT: [&str; 3] = ["dev", "suid", "read_ahead"];
 
 /// The access-time options that every mount has anyway.
 const ACCESS_TIMES: [&str; 2] = ["relatime", "nodiratime"];
@@ -39,7 +39,8 @@ impl Caller {
     }
 
     fn ensure_allowed(self, word: &str) -> anyhow::Result<()> {
-        let is_of_root = word == REMOUNT || OF_ROOT.contains(&word);
+        let name = word.split_once('=').map_or(word, |(name, _)| name);
+        let is_of_root = word == REMOUNT || OF_ROOT.contains(&name);
         ensure!(
             self == Self::Root || !is_of_root,
             "mount option {word:?} is root's alone"
@@ -97,7 +98,10 @@ pub fn parse(source: &str, words: &[String], caller: Caller) -> anyhow::Result<A
             "no_cache" => options.caches = None,
             word if ACCESS_TIMES.contains(&word) || flags.add(word) => {}
             word => match word.split_once('=') {
-                Some(("cache", size)) => data_bytes = Some(parse_cache(word, size)?),
+                Some(("cache", size)) => data_bytes = Some(parse_size(word, size)?),
+                Some(("read_ahead", size)) => {
+                    options.read_ahead_bytes = Some(parse_size(word, size)?);
+                }
                 Some(("cooperative", text)) => {
                     let choice = cooperative::parse(text);
                     shares = choice.map_err(|error| anyhow!("mount option {word:?}: {error}"))?;
@@ -115,7 +119,7 @@ pub fn parse(source: &str, words: &[String], caller: Caller) -> anyhow::Result<A
     })
 }
 
-fn parse_cache(word: &str, size: &str) -> anyhow::Result<u64> {
+fn parse_size(word: &str, size: &str) -> anyhow::Result<u64> {
     let Ok(ByteSize(bytes)) = size.parse() else {
         bail!("mount option {word:?}: {size:?} is no size; 64MiB or 0 would be");
     };
@@ -130,7 +134,8 @@ fn unknown(word: &str) -> String {
     }
     format!(
         "mount option {word:?} is unknown; there are ro, rw, dev, nodev, suid, nosuid, exec, noexec, relatime, \
-         nodiratime, fsname=NAME, allow_other, no_allow_other, cache, cache=SIZE, no_cache, cooperative=on|off|size=SIZE, auto_unmount and remount"
+         nodiratime, fsname=NAME, allow_other, no_allow_other, cache, cache=SIZE, no_cache, cooperative=on, \
+         cooperative=off, cooperative=size=SIZE, read_ahead=SIZE, auto_unmount and remount"
     )
 }
 
@@ -164,6 +169,13 @@ mod tests {
     }
 
     #[test]
+    fn the_kernel_reads_ahead_as_much_as_root_says() {
+        let ahead = |given: &[&str]| parsed(given).expect("options").options.read_ahead_bytes;
+        assert_eq!(ahead(&["ro"]), None);
+        assert_eq!(ahead(&["read_ahead=4MiB"]), Some(4 << 20));
+    }
+
+    #[test]
     fn a_mount_is_safe_from_programs_and_devices_unless_root_says_otherwise() {
         let flags = |given: &[&str]| parsed(given).expect("options").options.flags;
         assert_eq!(flags(&["relatime"]), MountFlags::UNPRIVILEGED);
@@ -183,6 +195,7 @@ mod tests {
             ("cach=1", "\"cach=1\" is unknown"),
             ("fsname=", "\"fsname=\" is unknown"),
             ("cache=much", "\"much\" is no size"),
+            ("read_ahead=", "\"\" is no size"),
             ("noatime", "\"noatime\" is not supported"),
         ] {
             let error = parsed(&[word]).err().expect("an error").to_string();
@@ -192,7 +205,7 @@ mod tests {
 
     #[test]
     fn what_only_root_may_do_is_refused_by_name() {
-        for word in ["dev", "suid", "remount"] {
+        for word in ["dev", "suid", "read_ahead=1MiB", "remount"] {
             let given = words(&["ro", word]);
             let made = parse("cluster", &given, Caller::Ordinary).map(|_| ());
             let changed = parse_remount("cluster", &given, Caller::Ordinary).map(|_| ());
