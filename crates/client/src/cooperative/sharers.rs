@@ -3,8 +3,11 @@
 use crate::{Client, Context};
 use alloc::vec::Vec;
 use core::ops::Range;
-use futago_base::{Errno, FileId, SessionId};
+use futago_base::{Duration, Errno, FileId, SessionId};
 use futago_wire::{Holder, Reply, Request, cache::PIECE_BYTES};
+
+/// How long a file that is being changed may keep a client from loading it.
+const LEASE_WAIT: Duration = Duration::from_secs(3);
 
 impl<C: Context> Client<C> {
     /// Makes this client known as one that shares its cache, if it does. A failure does not matter:
@@ -34,10 +37,24 @@ impl<C: Context> Client<C> {
         }
     }
 
+    /// Waits a while for a lease that covers the data of a file, which is refused after a recall.
+    async fn await_data_lease(&self, id: FileId) -> Result<(), Errno> {
+        let deadline = self.context().now() + LEASE_WAIT;
+        let mut pauses = 0;
+        while self.data_versions(id).is_none() && self.context().now() < deadline {
+            self.lease_data(id).await?;
+            if self.data_versions(id).is_none() {
+                self.pause(pauses).await;
+                pauses += 1;
+            }
+        }
+        Ok(())
+    }
+
     /// Reads a range of a file into the cache. Returns how much of it is there in the end, in bytes:
     /// less than all if the cache is too small. Errors: those of reading.
     pub(super) async fn load(&self, id: FileId, range: Range<u64>) -> Result<u64, Errno> {
-        self.lease_data(id).await?;
+        self.await_data_lease(id).await?;
         let mut at = range.start;
         while at < range.end {
             let length = (range.end - at).min(PIECE_BYTES);
