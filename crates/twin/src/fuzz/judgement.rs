@@ -1,4 +1,4 @@
-//! What is checked after a burst: times, sessions, records, and an order of the operations.
+//! The checks after a burst: times, sessions, records, and an order of the operations.
 
 use super::Burst;
 use super::run::{Failure, FailureKind, GRACE, LEASE, LEASE_TRUST, Run, SESSION_SAFE, failure};

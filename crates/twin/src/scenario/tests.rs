@@ -351,6 +351,13 @@ fn impossible_sizes_and_costs_are_reported() {
             &SMALL.replace("\"ppmds\"", "\"ppmds\"\ndisk.byte_ns = -1"),
             &["cluster.store=disk"],
         ),
+        load(
+            SMALL,
+            &[
+                "cluster.store=disk",
+                "machine.disk={ recovered_record_ns = 1e6, held_records = 4_000_000 }",
+            ],
+        ),
         replaced(
             "\"ppmds\"",
             "\"ppmds\"\ncosts.server.request_ns = { create = -5 }",

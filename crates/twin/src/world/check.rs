@@ -1,8 +1,8 @@
 //! Whether a setup makes sense.
 
-use super::{Activity, Amount, Data, Host, Latency, Mix, OperationKind, Phase, Place, Setup};
+use super::{Activity, Amount, Data, Disk, Host, Latency, Mix, OperationKind, Phase, Place, Setup};
 
-use futago_lab::workload::FileLayout;
+use futago_lab::{document::bounds, workload::FileLayout};
 
 /// Why a world cannot be made, or did not run to its end.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -206,8 +206,13 @@ impl Setup {
     }
 
     fn check_disk(&self) -> Result<(), Error> {
-        let latency = self.disk.map_or(Latency::ZERO, |(disk, _)| disk.latency);
-        require(latency.is_valid(), || "disk.latency".into(), LATENCY)
+        let disk = self.disk.map_or_else(Disk::default, |(disk, _)| disk);
+        require(disk.latency.is_valid(), || "disk.latency".into(), LATENCY)?;
+        require(
+            disk.recovery_ns(0) <= bounds::HOUR_NS,
+            || "disk.held_records".into(),
+            "a server must be able to read them within an hour",
+        )
     }
 
     fn check_store(&self) -> Result<(), Error> {

@@ -387,6 +387,7 @@ pub fn with_disks(mut setup: Setup, sync: Sync) -> Setup {
         latency: Latency::Uniform(200_000, 600_000),
         byte_ns: 1.0,
         recovered_record_ns: 2_000.0,
+        held_records: 100,
     };
     setup.disk = Some((disk, sync));
     setup

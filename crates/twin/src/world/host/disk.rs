@@ -71,6 +71,7 @@ mod tests {
         latency: crate::world::Latency::Constant(100),
         byte_ns: 2.0,
         recovered_record_ns: 0.0,
+        held_records: 0,
     };
 
     fn wait(state: &mut DiskState, now_ns: u64) -> [u64; 2] {

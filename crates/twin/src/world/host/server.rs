@@ -202,8 +202,7 @@ impl ServerProcess {
         let decided = self.driver.decided();
         let store = std::mem::replace(self.driver.store_mut(), MemoryStore::new(0));
         let records = store.records().count();
-        let recovery_ns = (records as f64 * disk.recovered_record_ns).round() as u64;
-        self.state.free_ns = at.ns + recovery_ns;
+        self.state.free_ns = at.ns + disk.recovery_ns(records);
         let admission = at.scene.setup.protocol.admission;
         ServerDriver::resume(self.driver.server().clone(), store, admission, decided)
     }

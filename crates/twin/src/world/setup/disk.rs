@@ -23,4 +23,15 @@ pub struct Disk {
     /// The time that a server which comes back takes for each record of its log.
     #[serde(deserialize_with = "bounds::cost_ns")]
     pub recovered_record_ns: f64,
+    /// The records that each log has from before the run, besides those of the run. They cost
+    /// nothing until a server comes back.
+    pub held_records: u32,
+}
+
+impl Disk {
+    /// The time that a server takes to read its log, with so many records of the run.
+    pub fn recovery_ns(&self, records: usize) -> u64 {
+        let records = records as f64 + f64::from(self.held_records);
+        (records * self.recovered_record_ns).round() as u64
+    }
 }
