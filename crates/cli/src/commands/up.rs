@@ -116,6 +116,9 @@ pub struct Up {
     /// end takes the cluster along, however it ends.
     #[arg(long, hide = true)]
     until_input_ends: bool,
+    /// Make the directory of --data, which must not be there, and remove it with the cluster.
+    #[arg(long, hide = true, requires_all = ["data", "until_input_ends"])]
+    discard_data: bool,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -143,6 +146,8 @@ impl Up {
         if self.until_input_ends {
             interrupt_when_input_ends(interrupted.clone());
         }
+        // It is removed after everything else, on every way out of here.
+        let _discarded = self.discarded_data()?;
         cleanup::make_way(&self.cluster.path)?;
         let mut cluster = self.new_cluster()?;
         if let Some(mount) = &self.mount {
@@ -175,6 +180,12 @@ impl Up {
             self.take_back(&cluster, &mut started);
         }
         Ok(Exit::Success)
+    }
+
+    /// The directory of the data, if it is to end with the cluster.
+    fn discarded_data(&self) -> anyhow::Result<Option<data::Discarded>> {
+        let directory = self.data.as_deref().filter(|_| self.discard_data);
+        directory.map(data::Discarded::make).transpose()
     }
 
     fn bring_up(

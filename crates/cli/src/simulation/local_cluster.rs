@@ -5,11 +5,13 @@ use anyhow::{Context, bail};
 use bytesize::ByteSize;
 use futago_node::Cluster;
 use futago_twin::{
-    scenario::Body,
+    scenario::{Body, Medium},
     world::{Activity, Setup},
 };
 use std::{
+    ffi::OsString,
     io::{BufRead, BufReader, Read},
+    path::{Path, PathBuf},
     process::{Child, ChildStdin, Command, Stdio},
 };
 
@@ -18,6 +20,8 @@ use std::{
 pub struct LocalCluster {
     /// The cluster file of the servers.
     pub cluster: Cluster,
+    /// Where the servers keep what they have, if they have a disk.
+    pub data: Option<PathBuf>,
     up: Child,
     /// The cluster lives as long as this is open.
     input: Option<ChildStdin>,
@@ -37,14 +41,17 @@ pub enum Way {
 const SERVER_BYTES: u64 = 1 << 30;
 
 impl LocalCluster {
-    /// Starts the servers of a scenario, each a process.
-    pub fn start(body: &Body, setup: &Setup, way: Way) -> anyhow::Result<Self> {
-        let name = format!("futago-measurement-{}.toml", std::process::id());
-        let path = std::env::temp_dir().join(name);
+    /// Starts the servers of a scenario, each a process. Those with disks have them in a new
+    /// directory below `scratch`, which is removed with the cluster.
+    pub fn start(body: &Body, setup: &Setup, way: Way, scratch: &Path) -> anyhow::Result<Self> {
+        let name = format!("futago-measurement-{}", std::process::id());
+        let path = std::env::temp_dir().join(format!("{name}.toml"));
+        let on_disk = body.cluster.store == Medium::Disk;
+        let data = on_disk.then(|| scratch.join(format!("{name}.data")));
         let servers = body.cluster.servers;
         let policy = serde_json::to_value(setup.protocol.policy)?;
-        let data = data_bytes(setup).saturating_mul(2);
-        let memory = (u64::from(servers) * SERVER_BYTES).saturating_add(data);
+        let bytes = data_bytes(setup).saturating_mul(2);
+        let memory = (u64::from(servers) * SERVER_BYTES).saturating_add(bytes);
         let mut up = Command::new(std::env::current_exe()?)
             .args(["up", "--until-input-ends", "--cluster"])
             .arg(&path)
@@ -55,6 +62,7 @@ impl LocalCluster {
             .args(["--memory", &ByteSize(memory).to_string()])
             .args(["--transport", way.transport()])
             .args(body.cluster.bind_to_core.then_some("--bind-to-core"))
+            .args(disk_arguments(body, data.as_deref()))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -63,8 +71,28 @@ impl LocalCluster {
         let input = up.stdin.take();
         wait_until_ready(&mut up)?;
         let cluster = way.of(ClusterFile { path }.load()?);
-        Ok(Self { cluster, up, input })
+        Ok(Self {
+            cluster,
+            data,
+            up,
+            input,
+        })
     }
+}
+
+/// Whether and how servers keep what they have on a disk.
+fn disk_arguments(body: &Body, directory: Option<&Path>) -> Vec<OsString> {
+    let Some(directory) = directory else {
+        return Vec::new();
+    };
+    let sync = body.cluster.sync.to_string();
+    vec![
+        "--discard-data".into(),
+        "--data".into(),
+        directory.into(),
+        "--sync".into(),
+        sync.into(),
+    ]
 }
 
 impl Way {

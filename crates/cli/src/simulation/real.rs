@@ -27,6 +27,7 @@ use futago_twin::{
 use serde::{Deserialize, Serialize};
 use std::{
     collections::BTreeMap,
+    path::Path,
     thread,
     time::{Duration, Instant},
 };
@@ -49,11 +50,17 @@ pub struct RealPhase {
 /// Runs all phases of a scenario on a cluster of its own. Each client has `at_once` operations
 /// under way, or one if it thinks between them or they arrive by themselves; a phase begins when
 /// the phase before has ended everywhere. The scenario is one that a real cluster can run
-/// ([`refusal::check`](super::refusal::check)).
-pub fn run(body: &Body, setup: &Setup, at_once: usize, way: Way) -> anyhow::Result<Vec<RealPhase>> {
+/// ([`refusal::check`](super::refusal::check)). Servers with disks use a directory below `scratch`.
+pub fn run(
+    body: &Body,
+    setup: &Setup,
+    at_once: usize,
+    way: Way,
+    scratch: &Path,
+) -> anyhow::Result<Vec<RealPhase>> {
     // The next phase reuses freed memory instead of asking the host for it.
     allocator::keep_freed_memory();
-    let local = LocalCluster::start(body, setup, way)?;
+    let local = LocalCluster::start(body, setup, way, scratch)?;
     let watch = Connection::open(&local.cluster)?;
     // In the order in which the twin assigns cores.
     let core = |number| (body.cluster.servers + number) as usize;

@@ -3,7 +3,7 @@
 use super::mistake;
 use futago_lab::document::Problem;
 use futago_twin::{
-    scenario::{Body, Medium, ProtocolSettings},
+    scenario::{Body, ProtocolSettings},
     world::{Faults, Setup},
 };
 
@@ -28,9 +28,6 @@ fn check_surroundings(body: &Body) -> Result<(), Problem> {
     }
     if body.cluster.protocol != as_they_are {
         return refuse("cluster.protocol", "its servers work by their own settings");
-    }
-    if body.cluster.store != Medium::Memory {
-        return refuse("cluster.store", "its servers keep everything in memory");
     }
     Ok(())
 }

@@ -338,6 +338,8 @@ fn a_host_is_measured_and_compared_with_its_twin() {
     let measured: Value = serde_json::from_str(&out).unwrap();
     let create = &measured["measured"]["alone"]["create"];
     assert_eq!(create["requests"]["create"], 1.0);
+    let recovered = &measured["measured"]["recovered_record_ns"]["least"];
+    assert!(recovered.as_f64().unwrap() > 0.0, "{recovered}");
     for work in ["server_ns", "client_ns"] {
         let work_ns = create[work]["middle"].as_f64().unwrap();
         let all_ns = create["latency_ns"]["middle"].as_f64().unwrap();
@@ -466,6 +468,72 @@ fn what_a_real_cluster_cannot_be_given_is_refused_with_the_reason() {
     );
 }
 
+/// Servers of a real cluster keep what they have on a disk where simulated ones do.
+#[test]
+fn servers_with_disks_are_compared_too() {
+    let directory = directory();
+    let preset = "workload.phases.0.operations=20";
+    let disk = "machine.disk={ latency = { constant_ns = 100_000 } }";
+    let compare = |sync: &str| {
+        let compare = ["twin", "compare", "tiny.toml", "--repetitions", "1"];
+        let sync = format!("cluster.sync={sync}");
+        let set = ["cluster.store=disk", &sync, disk, preset];
+        let set = set.iter().flat_map(|setting| ["--set", setting]);
+        let arguments: Vec<&str> = compare.into_iter().chain(["--json"]).chain(set).collect();
+        let output = futago()
+            .current_dir(directory.path())
+            .env("TMPDIR", directory.path())
+            .args(arguments)
+            .output()
+            .unwrap();
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{err}");
+        // The directory of the data and the cluster file are gone.
+        assert_eq!(names(directory.path()), ["tiny.toml"]);
+        serde_json::from_slice::<Value>(&output.stdout).unwrap()
+    };
+    for sync in ["process", "always"] {
+        let compared = compare(sync);
+        for (row, clients) in compared["rows"].as_array().unwrap().iter().zip([1, 2]) {
+            let count = Value::from(20 * clients);
+            assert_eq!(
+                (&row["count"]["real"], &row["count"]["twin"]),
+                (&count, &count)
+            );
+            assert!(row["throughput"]["real"].as_f64().unwrap() > 0.0, "{row}");
+        }
+    }
+}
+
+/// Nothing of the data is left, beside the machine file, where the cluster does not start.
+#[test]
+fn a_real_cluster_that_does_not_start_leaves_no_data_behind() {
+    let directory = directory();
+    let machines = directory.path().join("machines");
+    fs::create_dir(&machines).unwrap();
+    let machine =
+        "[servers]\nnic = { bandwidth_mb_per_s = 1000 }\n[network]\npacket_bytes = 4096\n[disk]\n";
+    fs::write(machines.join("m.toml"), machine).unwrap();
+    // There is no place for the cluster file.
+    let output = futago()
+        .current_dir(directory.path())
+        .env("TMPDIR", directory.path().join("nowhere"))
+        .args([
+            "twin",
+            "compare",
+            "tiny.toml",
+            "--machine",
+            "machines/m.toml",
+        ])
+        .args(["--set", "cluster.store=disk"])
+        .output()
+        .unwrap();
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success(), "{err}");
+    assert!(err.contains("nowhere"), "{err}");
+    assert_eq!(names(&machines), ["m.toml"]);
+}
+
 /// A client's five operations need four pauses of 10 ms at least, however fast the machine is.
 #[test]
 fn operations_arrive_and_clients_think_on_a_real_cluster_too() {
@@ -541,8 +609,11 @@ const LONG: &str = "workload.phases.0.operations=1000000000";
 fn a_measurement_that_is_ended_takes_its_cluster_along() {
     let calibrate = &["calibrate", "--rounds", "1000", "--out", "m.toml"][..];
     let compare = &["compare", "tiny.toml", "--set", LONG];
+    let set = ["cluster.store=disk", "machine.disk.byte_ns=1", LONG];
+    let set = set.iter().flat_map(|setting| ["--set", setting]);
+    let with_disk: Vec<&str> = ["compare", "tiny.toml"].into_iter().chain(set).collect();
     for signal in [Signal::INT, Signal::TERM, Signal::KILL] {
-        for measurement in [calibrate, compare] {
+        for measurement in [calibrate, compare, &with_disk] {
             end_measurement(measurement, signal);
         }
     }

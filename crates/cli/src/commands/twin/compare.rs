@@ -297,6 +297,13 @@ type Runs = Vec<Vec<Vec<RealPhase>>>;
 const CALIBRATED_EVERY: usize = 3;
 
 impl Compare {
+    /// Where real servers with disks keep what they have: beside the machine file, because that is
+    /// the disk that was measured.
+    fn scratch(&self) -> PathBuf {
+        let machine = self.machine.as_ref().or(self.calibrate.as_ref());
+        machine.map_or_else(std::env::temp_dir, |machine| machine.with_file_name(""))
+    }
+
     /// Runs the real cluster, and calibrates beside it if that is wanted.
     fn run_for_real(&self, points: &[Point]) -> anyhow::Result<Runs> {
         let stored = self
@@ -307,13 +314,15 @@ impl Compare {
         let calibration = self.calibrate.clone();
         let calibration = calibration.map(|out| Calibration::go_on(out, progress.rounds.clone()));
         let mut calibration = calibration.transpose()?;
+        let scratch = self.scratch();
         let bar = output::progress(u64::from(self.repetitions) * points.len() as u64, "points");
         for _ in 0..self.repetitions {
             for (place, (point, runs)) in points.iter().zip(&mut progress.runs).enumerate() {
                 if place % CALIBRATED_EVERY == 0 {
                     calibration.as_mut().map(Calibration::measure).transpose()?;
                 }
-                runs.push(real::run(&point.body, &point.setup, 1, Way::Memory)?);
+                let (body, setup) = (&point.body, &point.setup);
+                runs.push(real::run(body, setup, 1, Way::Memory, &scratch)?);
                 bar.inc(1);
             }
             if let Some(calibration) = &calibration {

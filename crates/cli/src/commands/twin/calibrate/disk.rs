@@ -26,10 +26,10 @@ pub struct WriteTimes {
 pub struct Disk(File);
 
 impl Disk {
-    /// Beside this file.
-    pub fn beside(path: &Path) -> anyhow::Result<Self> {
+    /// In this directory.
+    pub fn below(directory: &Path) -> anyhow::Result<Self> {
         let name = format!(".futago-calibration-{}", std::process::id());
-        let path = path.with_file_name(name);
+        let path = directory.join(name);
         let make = || {
             let mut options = OpenOptions::new();
             let file = options.write(true).create_new(true).open(&path)?;

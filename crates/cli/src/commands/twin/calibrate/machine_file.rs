@@ -35,8 +35,6 @@ pub fn text(measured: &Measured, costs: &Costs, cores: usize) -> String {
 
 /// The host, its network and its disk.
 fn host(measured: &Measured, costs: &Costs, cores: usize) -> String {
-    let [handed, handed_large] = measured.handed_ns.map(spread);
-    let [small, large] = measured.disk_ns.map(spread);
     format!(
         "# Clients and servers are processes of one host and share its cores.\n\
          # All cores together copy so much, in MB a second: {}; one core: {}.\n\
@@ -44,21 +42,33 @@ fn host(measured: &Measured, costs: &Costs, cores: usize) -> String {
          nic = {{ bandwidth_mb_per_s = 10_000 }}\n\n\
          # local: from the end of one side's work until the other one, which looks for it, has found it.\n\
          # latency: the same over sockets of this host, where it sleeps; a network takes its time besides.\n\
-         [network]\nlocal_ns = {:.0}\nlatency_ns = {:.0}\npacket_bytes = 65_536\n\n\
-         # Until the system has 4 KiB: {handed}; 1 MiB: {handed_large}.\n\
-         # From then until 4 KiB are on the disk: {small}; 1 MiB: {large}.\n\
-         [disk]\nbatch_ns = {:.0}\nhanded_byte_ns = {:.3}\n\
-         latency = {{ constant_ns = {:.0} }}\nbyte_ns = {:.3}\n\n",
+         [network]\nlocal_ns = {:.0}\nlatency_ns = {:.0}\npacket_bytes = 65_536\n\n{}",
         spread(measured.host_bytes_per_s.scaled(1e-6)),
         spread(measured.core_bytes_per_s.scaled(1e-6)),
         many_connections(measured, cores),
         surroundings(measured),
         costs.transit_ns,
         costs.sockets_ns,
+        disk(measured, costs),
+    )
+}
+
+fn disk(measured: &Measured, costs: &Costs) -> String {
+    let [handed, handed_large] = measured.handed_ns.map(spread);
+    let [small, large] = measured.disk_ns.map(spread);
+    format!(
+        "# Until the system has 4 KiB: {handed}; 1 MiB: {handed_large}.\n\
+         # From then until 4 KiB are on the disk: {small}; 1 MiB: {large}.\n\
+         # For each record of the log that a server reads when it comes back: {}.\n\
+         [disk]\nbatch_ns = {:.0}\nhanded_byte_ns = {:.3}\n\
+         latency = {{ constant_ns = {:.0} }}\nbyte_ns = {:.3}\n\
+         recovered_record_ns = {:.0}\n\n",
+        spread(measured.recovered_record_ns),
         costs.handed_ns,
         costs.handed_byte_ns,
         costs.disk_ns,
         costs.disk_byte_ns,
+        measured.recovered_record_ns.middle,
     )
 }
 

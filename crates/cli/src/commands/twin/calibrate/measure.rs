@@ -1,6 +1,6 @@
 //! The measurements: every operation by itself, with one server and one client.
 
-use super::{disk::Disk, memory, wake_up::wake_up_ns};
+use super::{disk::Disk, memory, recovery, wake_up::wake_up_ns};
 use crate::{
     commands::twin::spread::Spread,
     simulation::{
@@ -13,7 +13,10 @@ use anyhow::{Context, ensure};
 use futago_node::cores::OnOneCore;
 use futago_twin::scenario::{Point, Scenario};
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 /// Every operation by itself, in a directory of the client's own.
 ///
@@ -143,6 +146,8 @@ pub struct Measured {
     pub handed_ns: [Spread; 2],
     /// From then until they are on the disk, in nanoseconds.
     pub disk_ns: [Spread; 2],
+    /// Reading a record of the log of a server that comes back, in nanoseconds.
+    pub recovered_record_ns: Spread,
 }
 
 /// The samples of one round, by phase.
@@ -168,6 +173,7 @@ pub struct Found {
     bytes_per_s: [Vec<f64>; 3],
     handed_ns: [Vec<f64>; 2],
     disk_ns: [Vec<f64>; 2],
+    recovered_record_ns: Vec<f64>,
 }
 
 /// The scenarios of a round.
@@ -194,17 +200,21 @@ impl Scenarios {
 pub struct Rounds {
     scenarios: Scenarios,
     cores: usize,
+    /// A directory of the disk that is measured.
+    directory: PathBuf,
     disk: Disk,
     found: Found,
 }
 
 impl Rounds {
-    /// On a host with so many cores, after what earlier rounds have found.
-    pub fn new(cores: usize, disk: Disk, found: Found) -> anyhow::Result<Self> {
+    /// On a host with so many cores and the disk of a directory, after what earlier rounds have
+    /// found.
+    pub fn new(cores: usize, directory: PathBuf, found: Found) -> anyhow::Result<Self> {
         Ok(Self {
             scenarios: Scenarios::new()?,
             cores,
-            disk,
+            disk: Disk::below(&directory)?,
+            directory,
             found,
         })
     }
@@ -212,7 +222,11 @@ impl Rounds {
     /// Measures everything once more.
     pub fn measure(&mut self) -> anyhow::Result<()> {
         self.found.measure_cluster(&self.scenarios)?;
-        self.found.measure_host(self.cores, &self.disk)
+        self.found.measure_host(self.cores, &self.disk)?;
+        self.found
+            .recovered_record_ns
+            .push(recovery::record_ns(&self.directory)?);
+        Ok(())
     }
 
     /// The samples of all rounds.
@@ -288,6 +302,7 @@ impl Found {
             host_bytes_per_s_through_many,
             handed_ns: self.handed_ns.clone().map(Spread::of),
             disk_ns: self.disk_ns.clone().map(Spread::of),
+            recovered_record_ns: Spread::of(self.recovered_record_ns.clone()),
             usual,
             like_phases,
         }
@@ -298,7 +313,7 @@ impl Found {
     }
 }
 
-fn point(scenario: &str) -> anyhow::Result<Point> {
+pub fn point(scenario: &str) -> anyhow::Result<Point> {
     let scenario = Scenario::parse("calibration", scenario, Path::new("."), &[])?;
     let mut points = scenario.points()?;
     let point = points.pop().context("the calibration has no point")?;
@@ -307,7 +322,9 @@ fn point(scenario: &str) -> anyhow::Result<Point> {
 }
 
 fn collect(point: &Point, at_once: usize, way: Way, samples: &mut Samples) -> anyhow::Result<()> {
-    for phase in real::run(&point.body, &point.setup, at_once, way)? {
+    // Its servers have no disks.
+    let scratch = std::env::temp_dir();
+    for phase in real::run(&point.body, &point.setup, at_once, way, &scratch)? {
         let name = phase.result.name.clone();
         samples.entry(name).or_default().extend(sample(&phase, way));
     }

@@ -6,6 +6,7 @@ mod disk;
 mod machine_file;
 mod measure;
 mod memory;
+mod recovery;
 #[cfg(test)]
 mod tests;
 mod wake_up;
@@ -14,7 +15,6 @@ use crate::{exit::Exit, output, simulation::VERSION};
 use anyhow::Context;
 use clap::Args;
 use costs::Costs;
-use disk::Disk;
 pub use measure::Found;
 use measure::{Measured, Rounds};
 use serde::Serialize;
@@ -46,7 +46,7 @@ impl Calibration {
     /// it is on is measured.
     pub fn go_on(out: PathBuf, found: Found) -> anyhow::Result<Self> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let rounds = Rounds::new(cores, Disk::beside(&out)?, found)?;
+        let rounds = Rounds::new(cores, out.with_file_name(""), found)?;
         Ok(Self { out, cores, rounds })
     }
 

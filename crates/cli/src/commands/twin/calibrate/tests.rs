@@ -24,6 +24,7 @@ const WAKE_UP_NS: f64 = 18_000.0;
 const SOCKETS_NS: f64 = 11_000.0;
 const HANDED_NS: f64 = 1_500.0;
 const DISK_NS: f64 = 90_000.0;
+const RECOVERED_RECORD_NS: f64 = 1_300.0;
 
 fn cost(requests: &[(&str, f64)], work_ns: f64, waiting_ns: f64) -> Cost {
     let exactly = |figure| Spread::of(vec![figure]);
@@ -134,6 +135,7 @@ fn measured() -> Measured {
         like_phases: [90, 100],
         handed_ns: [4096.0, 1_048_576.0].map(|bytes| exactly(HANDED_NS + bytes * 0.25)),
         disk_ns: [4096.0, 1_048_576.0].map(|bytes| exactly(DISK_NS + bytes * 2.0)),
+        recovered_record_ns: exactly(RECOVERED_RECORD_NS),
     }
 }
 
@@ -226,4 +228,5 @@ fn the_file_tells_what_messages_cost_elsewhere_and_what_memory_and_disk_do() {
     assert_eq!(disk.latency, Latency::Constant(DISK_NS as u64));
     assert_eq!((disk.batch_ns, disk.handed_byte_ns), (HANDED_NS, 0.25));
     assert_eq!(disk.byte_ns, 2.0);
+    assert_eq!(disk.recovered_record_ns, RECOVERED_RECORD_NS);
 }
