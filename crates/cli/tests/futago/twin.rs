@@ -247,6 +247,21 @@ fn shares_of_chunks_are_within_their_closed_form() {
     assert_eq!(rows.matches(",ok,").count(), 4, "{rows}");
 }
 
+/// The check of the study computes the wait from the machine file with `python3`.
+#[test]
+fn servers_that_come_back_are_waited_for_as_long_as_they_read_their_logs() {
+    let study = concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments/durable");
+    let directory = directory();
+    let held = "machine.disk.held_records=[20000, 200000]";
+    let figure = ["--figure", "recovery", "--set", &format!("sweep.{held}")];
+    let all = [&["lab", "run", study, "--out", "out"], &figure[..]].concat();
+    let (code, _, err) = run(directory.path(), &all);
+    assert_eq!(code, 0, "{err}");
+    let csv = directory.path().join("out/durable/recovery.csv");
+    let rows = fs::read_to_string(csv).unwrap();
+    assert_eq!(rows.matches(",ok,").count(), 2, "{rows}");
+}
+
 #[test]
 fn fuzzing_tells_what_it_did() {
     let directory = directory();
