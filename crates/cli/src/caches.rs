@@ -7,14 +7,14 @@ use futago_wire::{CacheReply, CacheRequest, Holder, SharingCounters};
 use serde::Serialize;
 use std::{pin::pin, sync::Arc, thread, time::Duration};
 
-/// A client and what it has read and sent.
+/// A client and its counters.
 #[derive(Debug, Serialize)]
 pub struct ClientRow {
     /// Its session, in hexadecimal.
     pub client: String,
     /// Where it listens for other clients.
     pub address: String,
-    /// What it has read and sent; none if it does not answer.
+    /// Its counters; none if it does not answer.
     #[serde(flatten)]
     pub counters: Option<SharingCounters>,
 }
@@ -85,7 +85,7 @@ impl<'a> Caches<'a> {
         Ok(reply)
     }
 
-    /// What each of them has read and sent.
+    /// The counters of each of them.
     pub fn rows(&self, limit: Duration) -> Vec<ClientRow> {
         self.each(|client| {
             let counters = match self.ask(client, CacheRequest::GetCounters, limit) {

@@ -22,7 +22,7 @@ pub struct Client<C> {
     pub(crate) memory: AtomicRefCell<Memory>,
     /// Per-file locks for access to dirty data: a holder writes it back or relies on it.
     pub(crate) file_locks: FileLocks,
-    /// What is being fetched into the cache.
+    /// The data that is being fetched into the cache.
     pub(crate) fetches: Fetches,
     /// The last large read. The next one uses its buffer again, because new memory is expensive.
     pub(crate) spare: AtomicRefCell<Payload>,
@@ -169,7 +169,7 @@ impl<C: Context> Client<C> {
         work(&mut self.memory.borrow_mut().sharing)
     }
 
-    /// What the client has read into its cache, and served from it.
+    /// The counters of data that the client has read and sent.
     pub fn sharing_counters(&self) -> SharingCounters {
         self.with_sharing(|sharing| sharing.counters)
     }

@@ -39,7 +39,7 @@ impl<C: Context> Client<C> {
         }
         let home = self.home_part(id);
         let is_again = self.with_leases(|leases| leases.reads(home)) == Some(true);
-        // What others may want to copy is cached from the first read on.
+        // Data that others may want to copy is cached from the first read on.
         if is_again || self.may_be_shared(id) {
             self.lease_data(id).await?;
         }

@@ -29,7 +29,7 @@ pub struct Memory {
     pub(crate) data: BlockCache,
     /// The write-back buffer.
     pub(crate) write_buffer: WriteBuffer,
-    /// What is known about other clients' caches.
+    /// The knowledge of other clients' caches.
     pub(crate) sharing: Sharing,
 }
 

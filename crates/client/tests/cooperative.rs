@@ -10,7 +10,7 @@ use std::{future::Future, pin::Pin};
 
 /// A size that is no multiple of a piece or a block.
 const SIZE: usize = (3 << 20) + 70_001;
-/// What one read asks for, as a kernel does.
+/// The size of one read, as a kernel reads.
 const READ: u32 = 128 << 10;
 
 /// A cluster with a file, and clients that share their caches and have opened it.

@@ -18,10 +18,10 @@ impl Default for Cooperative {
     }
 }
 
-/// What one client does about it.
+/// The choice of one client about it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CooperativeChoice {
-    /// What the cluster file says.
+    /// As the cluster file says.
     #[default]
     AsCluster,
     /// It reads from servers only, and serves nobody.

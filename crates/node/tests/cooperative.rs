@@ -17,7 +17,7 @@ use tempfile::TempDir;
 const SERVERS: u16 = 2;
 /// A size that is no multiple of a piece or a block.
 const SIZE: usize = (8 << 20) + 70_001;
-/// What one read asks for.
+/// The size of one read.
 const READ: u32 = 128 << 10;
 const PATH: &[u8] = b"/data";
 

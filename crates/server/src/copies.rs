@@ -35,9 +35,9 @@ pub fn slot(file: FileId, piece: u64) -> Key {
     Key::Copies((hash_of(file.0, piece) % SLOTS) as u16)
 }
 
-/// Chooses one of the holders of a piece for a reader, and makes the reader one of them. Returns the
-/// chosen client and its depth; `None` if the reader is to ask the servers. `host` tells the host of
-/// a client.
+/// Chooses one of the holders of a piece for a reader, and makes the reader one of them. Returns
+/// the chosen client and its depth; `None` if the reader is to ask the servers. `host` tells the
+/// host of a client.
 pub fn place(
     holders: &mut Vec<CopyHolder>,
     reader: &Reader,

@@ -1,4 +1,4 @@
-//! Which clients a reader of a file is told to ask.
+//! The clients that a reader of a file is to ask.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 

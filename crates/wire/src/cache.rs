@@ -28,8 +28,8 @@ pub struct CopySource {
     pub depth: u8,
 }
 
-/// What a client has read from servers and from other clients, and sent others from its cache,
-/// since it began.
+/// The data that a client has read from servers and from other clients, and has sent others from
+/// its cache, since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SharingCounters {
     /// The data that was read from servers, in bytes.
@@ -93,7 +93,7 @@ pub enum CacheReply {
     },
     /// So many bytes of the range are in the cache, or the error of reading them.
     Loaded(Result<u64, Errno>),
-    /// What the client has read and sent.
+    /// The counters of the client.
     Counters(SharingCounters),
     /// The request is executed.
     Done,

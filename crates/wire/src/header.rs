@@ -38,8 +38,8 @@ pub struct Header {
     /// The addressed server, or the sender of a reply or [`Push`](crate::Push). Several servers may
     /// share a connection. 0 between clients.
     pub server: ServerId,
-    /// The session of the request; a reply repeats it. Between clients it is that of the client that
-    /// asks.
+    /// The session of the request; a reply repeats it. Between clients it is that of the
+    /// client that asks.
     pub session: SessionId,
     /// The number of the request within its session; a reply repeats it.
     pub sequence: u64,

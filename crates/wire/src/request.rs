@@ -276,8 +276,8 @@ pub enum Request {
         /// Clients that have not had pieces of the file, or have not answered.
         failed: Vec<SessionId>,
     },
-    /// Registers the client as one that shares its cache, until its session ends. To the home of the
-    /// root directory. Reply: [`Reply::Done`](crate::Reply::Done).
+    /// Registers the client as one that shares its cache, until its session ends. To the home of
+    /// the root directory. Reply: [`Reply::Done`](crate::Reply::Done).
     Share(Door),
     /// Lists clients that share their caches, in the order of their sessions. To the home of the
     /// root directory. Reply: [`Reply::Sharers`](crate::Reply::Sharers).

@@ -57,7 +57,7 @@ struct Report {
     clients: usize,
     /// The size of all files.
     bytes: u64,
-    /// What is in the caches of all clients in the end.
+    /// The data in the caches of all clients in the end.
     cached_bytes: u64,
     seconds: f64,
 }

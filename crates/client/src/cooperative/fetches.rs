@@ -1,4 +1,4 @@
-//! What a client is just fetching into its cache, for those who wait for it.
+//! The data that a client is just fetching into its cache, for tasks that wait for it.
 
 use alloc::vec::Vec;
 use atomic_refcell::AtomicRefCell;

@@ -3,8 +3,8 @@
 //! A reader that misses asks the home of the file which client has a copy, for many pieces at once
 //! ([`plan`]). It asks that client, and the servers for whatever the client does not have
 //! ([`reading`]). A holder answers from its cache, and waits for what it is just fetching itself
-//! ([`serving`], [`fetches`]). Whoever is to load a file into many caches asks who shares theirs
-//! ([`sharers`]).
+//! ([`serving`], [`fetches`]). A command that loads a file into many caches asks which clients
+//! share theirs ([`sharers`]).
 //!
 //! Coherence needs no word between the clients. The holder answers only while its own lease covers
 //! what it has, so its data is the file's at a moment after it was asked. The reader takes it only

@@ -1,4 +1,4 @@
-//! Whom a client asks for the pieces of a file.
+//! The clients that are asked for the pieces of a file.
 
 use crate::{
     Config,
@@ -22,7 +22,7 @@ const SILENT_MAX: usize = 1024;
 /// The client to ask for a piece, and how many caches the piece passes through up to there.
 pub type Assigned = (Arc<Holder>, u8);
 
-/// Whom to ask for consecutive pieces of a file.
+/// The clients to ask for consecutive pieces of a file.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Plan {
     /// The data version of the file that it was made for.
@@ -72,7 +72,7 @@ impl Plan {
         offset >= self.position && self.pieces().contains(&(offset / PIECE_BYTES))
     }
 
-    /// Whom to ask for a piece; `None` if that is not planned.
+    /// The client to ask for a piece, or the servers; `None` if that is not planned.
     pub fn source(&self, piece: u64) -> Option<Option<&Assigned>> {
         let at = piece.checked_sub(self.first)?;
         self.sources.get(at as usize).map(Option::as_ref)
@@ -131,14 +131,14 @@ impl Plan {
     }
 }
 
-/// What a client remembers about other clients' caches.
+/// A client's knowledge of other clients' caches.
 #[derive(Debug, Serialize)]
 pub struct Sharing {
     /// The plans of files.
     pub plans: Cache<Plan>,
     /// Until when clients are not asked that have not answered.
     pub silent: Cache<Time, SessionId>,
-    /// What was read and served.
+    /// The counters of data that was read and sent.
     pub counters: SharingCounters,
     #[serde(skip)]
     counters_before: Option<SharingCounters>,

@@ -51,7 +51,7 @@ impl<C: Context> Client<C> {
         Ok(())
     }
 
-    /// Reads a range of a file into the cache. Returns how much of it is there in the end, in bytes:
+    /// Reads a range of a file into the cache. Returns how many bytes of it are there in the end:
     /// less than all if the cache is too small. Errors: those of reading.
     pub(super) async fn load(&self, id: FileId, range: Range<u64>) -> Result<u64, Errno> {
         self.await_data_lease(id).await?;

@@ -1,9 +1,10 @@
 //! Finds clients that probably have pieces of a file in their caches.
 //!
-//! The home knows who holds a lease on the file, and notes who has asked for which piece. It tells
-//! the next reader of a piece one of them. The reader is noted as a holder at once, because it is
-//! about to have the piece. So a broadcast is a chain or a tree from the first moment. What is noted is a hint. A client that
-//! has not got a piece, or not any more, says so, and the reader asks a server.
+//! The home knows which clients hold a lease on the file, and notes which one has asked for which
+//! piece. It names one of them to the next reader of a piece. The reader is noted as a holder at
+//! once, because it is about to have the piece. So a broadcast is a chain or a tree from the first
+//! moment. The table holds hints. A client that has not got a piece, or has evicted it, says so,
+//! and the reader asks a server.
 
 use crate::builder::DecisionBuilder;
 use crate::completion::Result;

@@ -50,7 +50,7 @@ pub(super) struct Shared {
     calls: Calls,
     /// Messages to send.
     sent: Vec<(ServerId, Frame)>,
-    /// What passes between clients.
+    /// The messages between clients.
     pub sharing: Sharing,
     random: Random,
     waiting: BTreeMap<u64, Wait>,

@@ -1,4 +1,4 @@
-//! What passes between clients that share their caches.
+//! The messages between clients that share their caches.
 
 use super::Defect;
 use futago_base::{Payload, SessionId};
@@ -21,7 +21,7 @@ pub(super) struct Sharing {
     answers: BTreeMap<u64, Answer>,
     /// The number of the last request.
     last: u64,
-    /// What this client has sent before, for a defect.
+    /// The copies that this client has sent before, for a defect.
     former: Vec<(CacheRequest, Payload)>,
 }
 
@@ -96,7 +96,7 @@ impl Sharing {
         self.sent.push((to, message(to, number, body, data)));
     }
 
-    /// What this client has sent first to such a request.
+    /// The first answer of this client to such a request.
     fn former_copy(&mut self, request: CacheRequest, data: Payload) -> Payload {
         let mut former = self.former.iter();
         if let Some((_, former)) = former.find(|(it, _)| is_about_the_same(it, &request)) {

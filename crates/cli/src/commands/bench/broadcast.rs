@@ -21,7 +21,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What one read asks for, as the kernel does for a program that reads in order.
+/// The size of one read, as the kernel reads for a program that reads in order.
 const READ_BYTES: u32 = 1 << 20;
 /// A name that nobody else has.
 const NAME: &str = "/.futago-broadcast";
@@ -117,7 +117,7 @@ fn write(client: &FileSystem, bytes: u64) -> anyhow::Result<()> {
     Ok(file.close()?)
 }
 
-/// What clients have done together.
+/// The results of clients together.
 struct Together {
     counters: SharingCounters,
     lasted: Duration,

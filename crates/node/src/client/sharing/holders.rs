@@ -14,7 +14,7 @@ use tokio::{
     time::timeout,
 };
 
-/// The longest time for connecting. Whoever asks waits less.
+/// The longest time for connecting. A reader waits less.
 const CONNECT_MAX: Duration = Duration::from_secs(2);
 /// Beyond so many connections, idle ones are closed.
 const LINKS_MAX: usize = 64;

@@ -1,7 +1,7 @@
 //! The thread that answers other clients from a client's cache.
 //!
-//! It takes the client's lock only to look up blocks. It copies, sums and sends them outside, so the
-//! client's own operations hardly notice.
+//! It takes the client's lock only to look up blocks. It copies, sums and sends them outside, so
+//! the client's own operations hardly notice.
 
 use super::door::listen;
 use crate::client::{NodeContext, RecordedClient};
