@@ -5,6 +5,7 @@
 mod backing;
 mod bench;
 mod common;
+mod cooperative;
 mod copied_servers;
 mod copies;
 mod core_dumps;
