@@ -46,8 +46,8 @@ pub struct Config {
     /// How much data of one read or write is under way at a time beside the part at the home of the
     /// file, in bytes. At least two chunks are; 0 for one chunk at a time. Default: 4 MiB.
     pub transfer_bytes_max: usize,
-    /// How long another client's cache may take to answer; the servers are asked after that. A copy
-    /// that has passed through many caches may take a little longer. Default: 0.5 s.
+    /// How long another client that is asked for data from its cache may be silent; the servers are
+    /// asked after that. Default: 0.5 s.
     pub cache_timeout: Duration,
     /// Files of fewer bytes are read from the servers alone. Default: 256 KiB.
     pub shared_bytes_min: u64,

@@ -50,6 +50,11 @@ pub trait Context {
         None
     }
 
+    /// A number that changes whenever anything of another client arrives. By default it does not.
+    fn heard_of_client(&self, _session: SessionId) -> u64 {
+        0
+    }
+
     /// Asks another client; `None` if it cannot be reached. By default none can be.
     fn ask_client(
         &self,

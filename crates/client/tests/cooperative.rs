@@ -177,7 +177,6 @@ fn a_client_whose_lease_has_ended_sends_nothing() {
         file,
         offset: 0,
         length: READ,
-        wait,
     };
     let served = cluster.run(clients[0].serve_cache(request));
     assert!(served.into_message().1.is_empty());

@@ -301,6 +301,13 @@ impl Calls {
         }
     }
 
+    /// Bytes have passed between the client and the server on a connection that loses none, though
+    /// perhaps no whole message. Requests are not sent again meanwhile, and the server is not given
+    /// up: on a slow or crowded link, copies of large messages would delay all others.
+    pub fn progressed(&mut self, server: ServerId, now: impl Into<Moment>) {
+        self.link(server).progress = now.into().steady;
+    }
+
     /// The server has granted this many requests under way.
     pub fn credits(&mut self, server: ServerId, window: u32, now: impl Into<Moment>) {
         let now = now.into();
@@ -494,14 +501,16 @@ impl Calls {
         };
         let (server, state) = (call.server, call.state);
         if self.gives_up_at(call) <= now.steady {
-            let silent = self.link(server).contact + self.config.give_up <= now.steady;
+            let link = self.link(server);
+            let heard = link.contact.max(link.progress);
+            let silent = heard + self.config.give_up <= now.steady;
             self.link(server).dead |= silent;
             self.complete(sequence, Err(Errno::EIO.into()), Payload::empty());
             self.pump(server, now);
             return;
         }
         match state {
-            State::Sent(due) if due <= now.steady => self.send(sequence, now),
+            State::Sent(due) if due <= now.steady => self.send_again(sequence, now),
             State::Paused(due) if due <= now.steady => {
                 self.requeue(sequence);
                 self.pump(server, now);
@@ -510,9 +519,34 @@ impl Calls {
         }
     }
 
+    /// Sends a call again, unless its connection is busy with the messages before it.
+    fn send_again(&mut self, sequence: u64, now: Moment) {
+        let (least, most) = (self.config.resend_min, self.config.resend_max);
+        let progress = |call: &Call| {
+            self.links
+                .get(&call.server)
+                .map_or(Time(0), |it| it.progress)
+        };
+        let wait = |call: &Call| back_off(least, most, call.attempts.saturating_sub(1));
+        let due = self
+            .calls
+            .get(&sequence)
+            .map(|call| progress(call) + wait(call));
+        match due.filter(|due| now.steady < *due) {
+            Some(due) => {
+                if let Some(call) = self.calls.get_mut(&sequence) {
+                    call.state = State::Sent(due);
+                }
+                self.set_timer(sequence);
+            }
+            None => self.send(sequence, now),
+        }
+    }
+
     /// When a call fails because its server has been silent or busy for too long.
     fn gives_up_at(&self, call: &Call) -> Time {
-        let heard = self.links.get(&call.server).map_or(Time(0), |l| l.contact);
+        let link = self.links.get(&call.server);
+        let heard = link.map_or(Time(0), |link| link.contact.max(link.progress));
         let silent = call.started.max(heard) + self.config.give_up;
         match call.busy {
             Some((since, _)) => silent.min(since + self.config.busy_give_up),

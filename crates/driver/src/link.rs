@@ -30,6 +30,8 @@ pub struct Link {
     pub express: VecDeque<u64>,
     /// When the latest message of the server arrived.
     pub contact: Time,
+    /// When bytes of any message were last seen to pass, if the caller reports that.
+    pub progress: Time,
     /// Whether a request has been given up since then.
     pub dead: bool,
     /// Whether the server has answered a request, and so knows the session.
@@ -47,6 +49,7 @@ impl Link {
             queue: VecDeque::new(),
             express: VecDeque::new(),
             contact: Time(0),
+            progress: Time(0),
             dead: false,
             is_introduced: false,
             failures: 0,

@@ -59,6 +59,28 @@ fn outputs(calls: &mut Calls) -> Vec<CallOutput> {
     core::iter::from_fn(|| calls.next_output()).collect()
 }
 
+/// On a crowded link the reply to a large read may take longer than the first timeout.
+#[test]
+fn a_request_is_not_sent_again_while_bytes_pass() {
+    let mut calls = calls(config());
+    let first = start(&mut calls, 0);
+    calls.connected(SERVER, Time(0));
+    assert!(outputs(&mut calls).contains(&send(first, 0)));
+    for now in [100, 200, 1900] {
+        calls.progressed(SERVER, Time(now));
+        calls.tick(Time(now));
+        assert_eq!(outputs(&mut calls), [], "{now}");
+    }
+    calls.tick(Time(1999));
+    assert_eq!(outputs(&mut calls), []);
+    calls.tick(Time(2000));
+    assert_eq!(
+        outputs(&mut calls),
+        [send(first, 0)],
+        "nothing passes any more"
+    );
+}
+
 /// A request to a server that has not answered yet.
 fn send(sequence: u64, acknowledged: u64) -> CallOutput {
     send_with(features::INTRODUCES, sequence, acknowledged, 0)

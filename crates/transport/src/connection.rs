@@ -137,6 +137,8 @@ struct Incoming {
     left: Vec<u8>,
     /// When the current message must be complete.
     deadline: Option<Instant>,
+    /// The total number of bytes received.
+    received_bytes: u64,
     /// The error that ended the connection, reported after the messages before it.
     failure: Option<ConnectionError>,
 }
@@ -185,6 +187,11 @@ impl Receiver {
             return Ok(());
         }
         result
+    }
+
+    /// The total number of bytes that have arrived, also of messages that are not complete.
+    pub fn received_bytes(&self) -> u64 {
+        self.incoming.borrow().received_bytes
     }
 
     /// Whether a thread can poll for messages.
@@ -315,7 +322,10 @@ impl Incoming {
                     return Err(ConnectionError::Truncated);
                 }
                 Ok(0) => return Err(ConnectionError::Closed),
-                Ok(count) => batch_bytes += count,
+                Ok(count) => {
+                    batch_bytes += count;
+                    self.received_bytes += count as u64;
+                }
                 Err(ConnectionError::Io(error)) if error.kind() == io::ErrorKind::WouldBlock => {
                     break;
                 }
@@ -443,6 +453,11 @@ impl Sender {
     /// The number of bytes that the peer has not taken yet.
     pub fn queued_bytes(&self) -> usize {
         self.queue.borrow().bytes
+    }
+
+    /// The total number of bytes that the peer, or the system on its behalf, has taken.
+    pub fn sent_bytes(&self) -> u64 {
+        self.queue.borrow().taken_bytes
     }
 
     /// Waits until at most this many bytes are queued. Only one caller may wait at a time.

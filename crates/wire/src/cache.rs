@@ -1,7 +1,7 @@
 //! Messages between clients that share their caches, and where a reader finds copies.
 
 use alloc::vec::Vec;
-use futago_base::{Duration, Errno, FileId, Payload, SessionId, record::Door};
+use futago_base::{Errno, FileId, Payload, SessionId, record::Door};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -59,8 +59,6 @@ pub enum CacheRequest {
         offset: u64,
         /// Number of bytes.
         length: u32,
-        /// How long to wait for what the client is about to read itself.
-        wait: Duration,
     },
     /// Reads a range of a file into the cache. Reply: [`CacheReply::Loaded`].
     Load {
@@ -91,6 +89,8 @@ pub enum CacheReply {
         /// The [`sum_of_block`] of each block; the last block may be short.
         sums: Vec<u64>,
     },
+    /// The client waits for the data itself: the reply comes later.
+    Coming,
     /// So many bytes of the range are in the cache, or the error of reading them.
     Loaded(Result<u64, Errno>),
     /// The counters of the client.

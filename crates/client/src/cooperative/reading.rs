@@ -4,18 +4,16 @@ use super::plan::{Assigned, Plan};
 use crate::{Client, Context, first_of, join_all, leases::DataVersions};
 use alloc::{boxed::Box, sync::Arc, vec::Vec};
 use core::{ops::Range, pin::pin};
-use futago_base::{Duration, Errno, FileId, Payload, SessionId};
+use futago_base::{Errno, FileId, Payload, SessionId};
 use futago_wire::{
-    CacheReply, CacheRequest, Reply, Request,
+    CacheReply, CacheRequest, Holder, Reply, Request,
     cache::{BLOCK_BYTES, PIECE_BYTES, sum_of_block},
 };
 
 /// A client that does not answer is not asked for this many times the time limit.
 const RESTS: u64 = 10;
-/// For each cache between a holder and the servers, a reader waits longer by this part of the time
-/// limit. Meanwhile the holder reads from the servers what its own source does not send. So after
-/// a failure only those ask the servers that have asked the client that failed.
-const LONGER_PART: u64 = 16;
+/// A client that is not silent may take this many times the time limit to answer.
+const SILENCES_MAX: usize = 60;
 
 /// A part of a read with one source.
 struct Part {
@@ -101,23 +99,20 @@ impl<C: Context> Client<C> {
         id: FileId,
         versions: DataVersions,
         range: Range<u64>,
-        (holder, depth): &Assigned,
+        holder: &Assigned,
     ) -> Payload {
         let session = holder.session;
+        let piece = range.start / PIECE_BYTES;
         if self.is_silent(session) {
+            self.plan_without(id, versions, session, piece);
             return Payload::empty();
         }
-        let limit = self.limit_of_copy(*depth);
         let request = CacheRequest::Read {
             file: id,
             offset: range.start,
             length: (range.end - range.start) as u32,
-            // The answer must arrive in time, too.
-            wait: Duration(limit.0 - self.config().cache_timeout.0 / (2 * LONGER_PART)),
         };
-        let answer = pin!(self.context().ask_client(Arc::clone(holder), request));
-        let silence = pin!(self.context().sleep(limit));
-        let answer = first_of(answer, silence).await.flatten();
+        let answer = self.ask_holder(holder, request).await;
         let data = match answer {
             Some((CacheReply::Read { sums }, data)) => self.undamaged(&data, &sums, &range),
             _ => {
@@ -125,14 +120,35 @@ impl<C: Context> Client<C> {
                 Payload::empty()
             }
         };
-        self.note_copy(id, versions, session, range.start / PIECE_BYTES, &data);
+        self.with_sharing(|sharing| {
+            sharing.counters.bytes_from_peers += data.len() as u64;
+            sharing.counters.missed += u64::from(data.is_empty());
+        });
+        if data.is_empty() {
+            self.plan_without(id, versions, session, piece);
+        }
         data
     }
 
-    /// How long a holder at this depth may take to answer.
-    fn limit_of_copy(&self, depth: u8) -> Duration {
-        let least = self.config().cache_timeout.0;
-        Duration(least + least / LONGER_PART * u64::from(depth))
+    /// Asks a client, and waits for as long as anything of it arrives.
+    async fn ask_holder(
+        &self,
+        holder: &Arc<Holder>,
+        request: CacheRequest,
+    ) -> Option<(CacheReply, Payload)> {
+        let heard = || self.context().heard_of_client(holder.session);
+        let mut answer = pin!(self.context().ask_client(Arc::clone(holder), request));
+        for _ in 0..SILENCES_MAX {
+            let before = heard();
+            let silence = pin!(self.context().sleep(self.config().cache_timeout));
+            if let Some(answer) = first_of(answer.as_mut(), silence).await {
+                return answer;
+            }
+            if heard() == before {
+                break;
+            }
+        }
+        None
     }
 
     fn is_silent(&self, session: SessionId) -> bool {
@@ -166,24 +182,12 @@ impl<C: Context> Client<C> {
         data.slice(0, right)
     }
 
-    /// Notes what a client has sent of a piece.
-    fn note_copy(
-        &self,
-        id: FileId,
-        versions: DataVersions,
-        from: SessionId,
-        piece: u64,
-        data: &Payload,
-    ) {
+    /// The pieces after one are planned anew, without a client that has failed.
+    fn plan_without(&self, id: FileId, versions: DataVersions, failed: SessionId, piece: u64) {
         self.with_sharing(|sharing| {
-            sharing.counters.bytes_from_peers += data.len() as u64;
-            if data.is_empty() {
-                sharing.counters.missed += 1;
-                let plan = sharing.plans.get_mut(id);
-                let plan = plan.filter(|plan| plan.is_of(versions.now));
-                if let Some(plan) = plan {
-                    plan.fail(from, piece);
-                }
+            let plan = sharing.plans.get_mut(id);
+            if let Some(plan) = plan.filter(|plan| plan.is_of(versions.now)) {
+                plan.fail(failed, piece);
             }
         });
     }

@@ -7,8 +7,8 @@ use futago_base::{Duration, FileId, Payload};
 use futago_wire::{CacheReply, CacheRequest, cache::PIECE_BYTES};
 
 const BLOCK: u64 = Config::DATA_BLOCK_BYTES as u64;
-/// A reader waits for this part of its time for what is planned and not being read yet. A program
-/// may have stopped to read.
+/// A reader waits for this part of the time limit for what is planned and not being read yet: a
+/// program may have stopped to read.
 const PLANNED_PART: u64 = 4;
 
 /// The answer to a request of another client.
@@ -31,15 +31,15 @@ impl Served {
 }
 
 impl<C: Context> Client<C> {
-    /// Answers a request of another client.
+    /// Answers a request of another client. While that takes, the runtime sends
+    /// [`CacheReply::Coming`] now and then, so that the other client goes on to wait.
     pub async fn serve_cache(&self, request: CacheRequest) -> Served {
         Served::Reply(match request {
             CacheRequest::Read {
                 file,
                 offset,
                 length,
-                wait,
-            } => return Served::Copy(self.serve_read(file, offset, length, wait).await),
+            } => return Served::Copy(self.serve_read(file, offset, length).await),
             CacheRequest::Load {
                 file,
                 offset,
@@ -56,11 +56,11 @@ impl<C: Context> Client<C> {
         })
     }
 
-    async fn serve_read(&self, file: FileId, offset: u64, length: u32, wait: Duration) -> Payload {
+    async fn serve_read(&self, file: FileId, offset: u64, length: u32) -> Payload {
         let range = offset..offset.saturating_add(length.into());
         let is_valid = offset.is_multiple_of(BLOCK) && u64::from(length) <= PIECE_BYTES;
         let data = if is_valid {
-            self.copy(file, range, wait).await
+            self.copy(file, range).await
         } else {
             Payload::empty()
         };
@@ -74,9 +74,9 @@ impl<C: Context> Client<C> {
 
     /// The first bytes of a range that are in the cache. It waits for what this client is about to
     /// read itself.
-    async fn copy(&self, id: FileId, range: Range<u64>, wait: Duration) -> Payload {
-        let mut soon = pin!(self.context().sleep(Duration(wait.0 / PLANNED_PART)));
-        let mut late = pin!(self.context().sleep(wait));
+    async fn copy(&self, id: FileId, range: Range<u64>) -> Payload {
+        let planned = Duration(self.config().cache_timeout.0 / PLANNED_PART);
+        let mut soon = pin!(self.context().sleep(planned));
         loop {
             let Some(versions) = self.shared_versions(id) else {
                 return Payload::empty();
@@ -86,7 +86,8 @@ impl<C: Context> Client<C> {
             let is_over = if is_whole {
                 true
             } else if self.fetches.are_under_way(id, &range) {
-                first_of(fetched, late.as_mut()).await.is_none()
+                fetched.await;
+                false
             } else if self.is_planned(id, versions, range.start) {
                 first_of(fetched, soon.as_mut()).await.is_none()
             } else {

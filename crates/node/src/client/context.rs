@@ -91,7 +91,21 @@ struct State {
 #[derive(Default)]
 struct Link {
     sender: Option<Arc<Sender>>,
+    receiver: Option<Arc<Receiver>>,
+    /// How many bytes have passed when that was last looked at.
+    passed_bytes: u64,
     task: Option<AbortHandle>,
+}
+
+impl Link {
+    /// Whether bytes have passed since the last call.
+    fn has_progressed(&mut self) -> bool {
+        let (Some(sender), Some(receiver)) = (&self.sender, &self.receiver) else {
+            return false;
+        };
+        let passed = sender.sent_bytes() + receiver.received_bytes();
+        passed != std::mem::replace(&mut self.passed_bytes, passed)
+    }
 }
 
 struct Nearby {
@@ -230,6 +244,7 @@ impl NodeContext {
                 Some(at) => tokio::select! {
                     () = self.sleep(at.since(self.read_clocks().steady)) => {
                         self.take_in_all().await;
+                        self.note_progress();
                         self.change(|calls, now| calls.tick(now));
                     }
                     () = changed => {}
@@ -241,6 +256,21 @@ impl NodeContext {
     fn read_clocks(&self) -> Moment {
         let mut state = self.0.state.borrow_mut();
         state.read_clocks(&self.0.setup.options.clock)
+    }
+
+    /// Notes on which connections bytes have passed, so that requests do not time out on slow ones.
+    fn note_progress(&self) {
+        let mut progressed = Vec::new();
+        for (&server, link) in &mut self.0.state.borrow_mut().links {
+            if link.has_progressed() {
+                progressed.push(server);
+            }
+        }
+        self.change(|calls, now| {
+            for server in progressed {
+                calls.progressed(server, now);
+            }
+        });
     }
 
     /// Receives all messages that have arrived already, so that their requests do not time out.
@@ -305,6 +335,7 @@ impl NodeContext {
         for &at in &reached {
             let link = state.links.entry(at).or_default();
             link.sender = Some(Arc::clone(sender));
+            link.receiver = Some(Arc::clone(receiver));
             if at != server
                 && let Some(connecting) = link.task.take()
             {
@@ -349,6 +380,7 @@ impl NodeContext {
         let mut lost = Vec::new();
         for (&server, link) in &mut state.links {
             if link.sender.take_if(|it| Arc::ptr_eq(it, sender)).is_some() {
+                link.receiver = None;
                 lost.push(server);
             }
         }
@@ -665,6 +697,10 @@ impl Context for NodeContext {
 
     fn door(&self) -> Option<Door> {
         self.0.door.get().cloned()
+    }
+
+    fn heard_of_client(&self, session: SessionId) -> u64 {
+        self.0.holders.heard_of(session)
     }
 
     async fn ask_client(

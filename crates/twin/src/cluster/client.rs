@@ -2,15 +2,18 @@
 
 use super::{Defect, SimulatedContext, context::CALLS, defect::Resent};
 use futago_base::{ClusterMap, Duration, ServerId, SessionId, Time};
-use futago_client::{Client, Config, Context as _};
+use futago_client::{Client, Config, Context as _, first_of};
 use futago_driver::CallsConfig;
 use futago_wire::{Body, Failure, Frame, Header, Push};
 use std::future::Future;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
+
+/// A client says this often that a copy is coming.
+const COMING_AFTER: Duration = Duration::from_millis(10);
 
 /// The waker of a task: the task runs again when its client does.
 struct Flag(AtomicBool);
@@ -178,7 +181,16 @@ impl ClientNode {
             session, sequence, ..
         } = frame.header;
         self.spawn(async move {
-            let (_, data) = core.serve_cache(request.clone()).await.into_message();
+            let mut serving = pin!(core.serve_cache(request.clone()));
+            let served = loop {
+                let context = core.context();
+                let pause = pin!(context.sleep(COMING_AFTER));
+                match first_of(serving.as_mut(), pause).await {
+                    Some(served) => break served,
+                    None => context.0.borrow_mut().sharing.delay(session, sequence),
+                }
+            };
+            let (_, data) = served.into_message();
             let mut shared = core.context().0.borrow_mut();
             shared
                 .sharing

@@ -247,6 +247,10 @@ impl Context for SimulatedContext {
         })
     }
 
+    fn heard_of_client(&self, session: SessionId) -> u64 {
+        self.0.borrow().sharing.heard_of(session)
+    }
+
     async fn ask_client(
         &self,
         holder: Arc<Holder>,

@@ -16,8 +16,10 @@ pub(super) struct Sharing {
     pub is_on: bool,
     /// Messages to send.
     sent: Vec<(SessionId, Frame)>,
-    /// The requests that have no answer, and the tasks that wait for one.
-    waiting: BTreeMap<u64, (CacheRequest, Option<Waker>)>,
+    /// The requests, the clients that were asked, and the tasks that wait for an answer.
+    waiting: BTreeMap<u64, (CacheRequest, SessionId, Option<Waker>)>,
+    /// How many messages of each client have arrived.
+    heard: BTreeMap<SessionId, u64>,
     answers: BTreeMap<u64, Answer>,
     /// The number of the last request.
     last: u64,
@@ -41,14 +43,14 @@ impl Sharing {
         let body = Body::CacheRequest(request.clone());
         self.sent
             .push((to, message(from, self.last, body, Payload::empty())));
-        self.waiting.insert(self.last, (request, None));
+        self.waiting.insert(self.last, (request, to, None));
         self.last
     }
 
     /// The answer to an earlier request answers the next one of the same kind.
     fn take_former(&mut self, request: &CacheRequest) {
         let is_same = |(number, _): &(&u64, &Answer)| {
-            let asked = self.waiting.get(number).map(|(asked, _)| asked);
+            let asked = self.waiting.get(number).map(|(asked, ..)| asked);
             asked.is_some_and(|asked| is_about_the_same(asked, request))
         };
         let former = self.answers.iter().find(is_same);
@@ -62,7 +64,7 @@ impl Sharing {
         if let Some(answer) = self.answers.get(&number) {
             return Poll::Ready(answer.clone());
         }
-        if let Some((_, waiting)) = self.waiting.get_mut(&number) {
+        if let Some((.., waiting)) = self.waiting.get_mut(&number) {
             *waiting = Some(waker.clone());
         }
         Poll::Pending
@@ -74,10 +76,26 @@ impl Sharing {
             return;
         };
         let number = frame.header.sequence;
-        if let Some((_, waiting)) = self.waiting.get_mut(&number) {
+        if let Some((_, from, waiting)) = self.waiting.get_mut(&number) {
+            *self.heard.entry(*from).or_default() += 1;
+            if reply == CacheReply::Coming {
+                return;
+            }
             self.answers.insert(number, (reply, frame.payload));
             waiting.take().into_iter().for_each(Waker::wake);
         }
+    }
+
+    /// How many messages of another client have arrived.
+    pub fn heard_of(&self, session: SessionId) -> u64 {
+        self.heard.get(&session).copied().unwrap_or_default()
+    }
+
+    /// Says to another client that the answer is coming.
+    pub fn delay(&mut self, to: SessionId, number: u64) {
+        let body = Body::CacheReply(CacheReply::Coming);
+        self.sent
+            .push((to, message(to, number, body, Payload::empty())));
     }
 
     /// Answers another client.

@@ -39,6 +39,7 @@ struct State {
 #[derive(Default)]
 struct Link {
     sender: Option<Arc<Sender>>,
+    receiver: Option<Arc<Receiver>>,
     /// Messages to send when it is connected.
     queued: Vec<Frame>,
     /// The receivers of replies, by request.
@@ -68,6 +69,9 @@ impl Holders {
         let Body::CacheReply(reply) = frame.body else {
             return;
         };
+        if reply == CacheReply::Coming {
+            return;
+        }
         let mut state = self.state.borrow_mut();
         let link = state.links.get_mut(&from);
         let waiting = link.and_then(|link| link.waiting.remove(&frame.header.sequence));
@@ -75,6 +79,16 @@ impl Holders {
             // The reader may have gone to a server.
             let _ = done.send((reply, frame.payload));
         }
+    }
+}
+
+impl Holders {
+    /// How many bytes of a client have arrived.
+    pub fn heard_of(&self, session: SessionId) -> u64 {
+        let state = self.state.borrow();
+        let link = state.links.get(&session);
+        let receiver = link.and_then(|link| link.receiver.as_ref());
+        receiver.map_or(0, |receiver| receiver.received_bytes())
     }
 }
 
@@ -143,12 +157,13 @@ impl NodeContext {
         }
     }
 
-    fn holder_reached(&self, session: SessionId, sender: &Arc<Sender>) {
+    fn holder_reached(&self, session: SessionId, receiver: &Arc<Receiver>, sender: &Arc<Sender>) {
         let mut state = self.holders().state.borrow_mut();
         let Some(link) = state.links.get_mut(&session) else {
             return;
         };
         link.sender = Some(Arc::clone(sender));
+        link.receiver = Some(Arc::clone(receiver));
         for frame in std::mem::take(&mut link.queued) {
             self.post(sender, &frame);
         }
@@ -161,7 +176,8 @@ async fn run(context: &NodeContext, holder: &Holder) {
     match timeout(CONNECT_MAX, connect(context, holder)).await {
         Ok(Ok(channel)) => {
             let (receiver, sender) = split(channel, context.setup().budget.clone());
-            context.holder_reached(session, &sender);
+            let receiver = Arc::new(receiver);
+            context.holder_reached(session, &receiver, &sender);
             tokio::select! {
                 () = read(context, session, &receiver) => {}
                 error = sender.drive() => tracing::debug!(%error, "a client has gone"),

@@ -5,28 +5,34 @@
 
 use super::door::listen;
 use crate::client::{NodeContext, RecordedClient};
-use futago_base::{ServerId, record::Door};
+use futago_base::{Payload, ServerId, record::Door};
 use futago_transport::{
     Acceptor, Channel, ConnectionHandler, ConnectionSlot, HandshakeError, Hello, Listener, Party,
     Receiver, Refusal, Sender, poll_streams, split,
 };
-use futago_wire::{Body, Frame, Header, MessageKind};
+use futago_wire::{Body, CacheReply, Frame, Header, MessageKind};
 use std::{
     io,
     pin::pin,
     sync::{Arc, mpsc},
     thread,
+    time::Duration,
 };
 use tokio::{
     runtime::Builder,
     sync::oneshot,
     task::{LocalSet, spawn_local},
+    time::timeout,
 };
 
 /// The most connections of other clients.
 const CONNECTIONS_MAX: usize = 1024;
 /// No more messages are read from a client that leaves so many bytes unread.
 const UNREAD_BYTES_MAX: usize = 8 << 20;
+
+/// A client that waits for a reply hears of it at this interval, a fraction of the time for which
+/// it waits in silence.
+const COMING_AFTER: Duration = Duration::from_millis(100);
 
 /// A running thread; it ends when this is dropped.
 #[derive(Debug)]
@@ -170,23 +176,34 @@ async fn answer_all(client: &Arc<RecordedClient>, receiver: Receiver, sender: &A
     }
 }
 
+/// Answers a request, and says meanwhile that the reply is coming.
 async fn answer(client: Arc<RecordedClient>, sender: Arc<Sender>, frame: Frame) {
     let Body::CacheRequest(request) = frame.body else {
         return;
     };
-    let serving = pin!(client.core().serve_cache(request));
-    let served = client.context().poll_with_lock(serving).await;
+    let mut serving = pin!(client.core().serve_cache(request));
+    let mut serving = pin!(client.context().poll_with_lock(serving.as_mut()));
+    let served = loop {
+        match timeout(COMING_AFTER, serving.as_mut()).await {
+            Ok(served) => break served,
+            Err(_) => reply(&sender, &frame.header, CacheReply::Coming, Payload::empty()),
+        }
+    };
     let (answer, data) = served.into_message();
-    let reply = Frame {
+    reply(&sender, &frame.header, answer, data);
+}
+
+fn reply(sender: &Sender, to: &Header, answer: CacheReply, payload: Payload) {
+    let frame = Frame {
         header: Header {
-            session: frame.header.session,
-            sequence: frame.header.sequence,
+            session: to.session,
+            sequence: to.sequence,
             ..Header::new(MessageKind::CacheReply)
         },
         body: Body::CacheReply(answer),
-        payload: data,
+        payload,
     };
-    if sender.post(&reply) {
+    if sender.post(&frame) {
         sender.flush();
     }
 }
