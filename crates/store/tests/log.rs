@@ -372,3 +372,25 @@ fn the_bytes_of_a_log_do_not_change() {
     }
     assert_eq!(text, fs::read_to_string(golden).unwrap());
 }
+
+/// A kind that is added before others gives them numbers that have another meaning in older files.
+#[test]
+fn the_numbers_of_kinds_do_not_change() {
+    let keys = [
+        (Key::Inode(batches::file(6)), 1),
+        (Key::EndedLives(ServerId(0)), 29),
+        (Key::RestorerSeen, 37),
+    ];
+    for (key, number) in keys {
+        assert_eq!(postcard::to_allocvec(&key).unwrap()[0], number);
+    }
+    let values = [
+        (Value::Number(0), 0),
+        (Value::Lives(Vec::new()), 15),
+        (Value::Present(()), 19),
+        (Value::from(batches::inode(b"target")), 20),
+    ];
+    for (value, number) in values {
+        assert_eq!(postcard::to_allocvec(&value).unwrap()[0], number);
+    }
+}

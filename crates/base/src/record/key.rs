@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 ///
 /// Records of one range are neighbours: the entries of a directory in the order of their hashes,
 /// the chunks of a file, the replies of a session, the messages to a server.
+///
+/// Files on disk have the number of a variant: a new one comes last.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Key {
     /// The counter for new file identities in a partition.

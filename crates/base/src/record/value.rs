@@ -17,6 +17,8 @@ macro_rules! values {
         boxed { $($(#[$boxed_doc:meta])* $boxed:ident($large:ty) as $boxed_accessor:ident;)* }
     ) => {
         /// The contents of a record; its key determines the variant.
+        ///
+        /// Files on disk have the number of a variant: a new one is the last of `boxed`.
         #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
         pub enum Value {
             $($(#[$doc])* $variant($type),)*
@@ -96,8 +98,6 @@ values! {
         Hint(Hint) as hint;
         /// Of [`Key::Restoration`](super::Key::Restoration).
         Restoration(Restoration) as restoration;
-        /// Of [`Key::Sharer`](super::Key::Sharer).
-        Door(Door) as door;
         /// Of [`Key::SessionFile`](super::Key::SessionFile),
         /// [`Key::Unfenced`](super::Key::Unfenced) and
         /// [`Key::OutboxWaiter`](super::Key::OutboxWaiter), whose keys hold all information.
@@ -119,6 +119,8 @@ values! {
         Relay(Relay) as relay;
         /// Of [`Key::Copies`](super::Key::Copies).
         Copies(Copies) as copies;
+        /// Of [`Key::Sharer`](super::Key::Sharer).
+        Door(Door) as door;
     }
 }
 
