@@ -1,6 +1,6 @@
 //! Mounts that read from each other's caches, and the commands about that.
 
-use crate::common::{Cluster, futago};
+use crate::common::{Cluster, futago, wait_for};
 use serde_json::Value;
 use std::{
     fs,
@@ -94,6 +94,10 @@ fn files_are_pinned_and_unpinned_at_all_clients() {
         assert_eq!((code, &report["clients"]), (0, &2.into()));
     }
     unmount(&mounts);
+    wait_for(|| {
+        let (_, status) = cluster.json(&["status", "--clients"]);
+        status["clients"].as_array().unwrap().is_empty()
+    });
     let warm = cluster.command(&["warm", "/file"]).assert().failure();
     let said = String::from_utf8_lossy(&warm.get_output().stderr).into_owned();
     assert!(said.contains("no client shares its cache"), "{said}");
