@@ -97,4 +97,13 @@ impl Channel {
     pub fn try_write_vectored(&self, from: &[IoSlice<'_>]) -> io::Result<usize> {
         either!(self, stream => stream.try_write_vectored(from))
     }
+
+    /// How many written bytes the peer's system has not confirmed yet. Memory needs none.
+    pub fn unconfirmed_bytes(&self) -> io::Result<usize> {
+        match self {
+            Self::Stream(socket) => socket.unconfirmed_bytes(),
+            Self::Secure(secure) => secure.socket.unconfirmed_bytes(),
+            Self::Memory(_) => Ok(0),
+        }
+    }
 }

@@ -455,9 +455,13 @@ impl Sender {
         self.queue.borrow().bytes
     }
 
-    /// The total number of bytes that the peer, or the system on its behalf, has taken.
-    pub fn sent_bytes(&self) -> u64 {
-        self.queue.borrow().taken_bytes
+    /// The total number of bytes that the peer's system has confirmed, and whether more are on the
+    /// way.
+    pub fn confirmed_bytes(&self) -> (u64, bool) {
+        let queue = self.queue.borrow();
+        let unconfirmed = self.channel.unconfirmed_bytes().unwrap_or(0) as u64;
+        let confirmed = queue.taken_bytes.saturating_sub(unconfirmed);
+        (confirmed, unconfirmed > 0 || queue.bytes > 0)
     }
 
     /// Waits until at most this many bytes are queued. Only one caller may wait at a time.

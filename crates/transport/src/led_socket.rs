@@ -5,7 +5,11 @@
 //! thread leads, the instance reports no bytes, so that the thread of the runtime is not woken for
 //! messages that the leading thread receives. To change that takes one system call.
 
-use crate::{Stream, inheritance::Private, stream::send};
+use crate::{
+    Stream,
+    inheritance::Private,
+    stream::{send, unconfirmed_bytes},
+};
 use bytes::BufMut;
 use rustix::{
     event::{
@@ -153,6 +157,11 @@ impl LedSocket {
     /// Writes as much as there is room for.
     pub fn try_write_vectored(&self, from: &[IoSlice<'_>]) -> io::Result<usize> {
         send(&self.socket, from)
+    }
+
+    /// How many written bytes the peer's system has not confirmed yet.
+    pub fn unconfirmed_bytes(&self) -> io::Result<usize> {
+        unconfirmed_bytes(&self.socket)
     }
 }
 

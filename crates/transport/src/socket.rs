@@ -55,4 +55,9 @@ impl Socket {
     pub fn try_write_vectored(&self, from: &[IoSlice<'_>]) -> io::Result<usize> {
         either!(self, socket => socket.try_write_vectored(from))
     }
+
+    /// How many written bytes the peer's system has not confirmed yet.
+    pub fn unconfirmed_bytes(&self) -> io::Result<usize> {
+        either!(self, socket => socket.unconfirmed_bytes())
+    }
 }

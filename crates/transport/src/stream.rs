@@ -1,8 +1,12 @@
 //! Sockets of either family.
 
 use crate::{Address, Party};
-use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
+use rustix::{
+    ioctl::{Getter, Opcode, ioctl},
+    net::{SendAncillaryBuffer, SendFlags, sendmsg},
+};
 use std::{
+    ffi::c_int,
     io::{self, IoSlice},
     os::{
         fd::AsFd,
@@ -16,6 +20,9 @@ use tokio::{
     io::{AsyncRead, AsyncWrite, Interest, ReadBuf},
     net::{TcpListener, TcpStream, UnixListener, UnixStream},
 };
+
+/// `SIOCOUTQ`.
+const OUTPUT_QUEUE: Opcode = 0x5411;
 
 /// A connected socket.
 #[derive(Debug)]
@@ -72,6 +79,21 @@ impl Stream {
     pub fn try_write_vectored(&self, from: &[IoSlice<'_>]) -> io::Result<usize> {
         either!(self, socket => socket.try_io(Interest::WRITABLE, || send(socket, from)))
     }
+
+    /// How many written bytes the peer's system has not confirmed yet.
+    pub fn unconfirmed_bytes(&self) -> io::Result<usize> {
+        either!(self, socket => unconfirmed_bytes(socket))
+    }
+}
+
+/// How many bytes that were written to a socket the peer's system has not confirmed yet. Of a Unix
+/// socket it is the memory that they take until the peer has read them.
+pub(crate) fn unconfirmed_bytes(socket: impl AsFd) -> io::Result<usize> {
+    // SAFETY: of a socket, Linux writes the number as an `int` for this request (tcp(7), unix(7)).
+    let request = unsafe { Getter::<OUTPUT_QUEUE, c_int>::new() };
+    // SAFETY: the request is made for sockets, and changes nothing.
+    let bytes = unsafe { ioctl(socket, request) }?;
+    Ok(usize::try_from(bytes).unwrap_or(0))
 }
 
 /// Sends what there is room for. A peer that is gone is an error and raises no `SIGPIPE`, which

@@ -56,6 +56,11 @@ impl WatchedSocket {
     pub fn try_write_vectored(&self, from: &[IoSlice<'_>]) -> io::Result<usize> {
         self.stream.try_write_vectored(from)
     }
+
+    /// How many written bytes the peer's system has not confirmed yet.
+    pub fn unconfirmed_bytes(&self) -> io::Result<usize> {
+        self.stream.unconfirmed_bytes()
+    }
 }
 
 /// The thread is busy from the first byte that it finds.

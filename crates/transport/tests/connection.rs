@@ -107,6 +107,31 @@ fn all_that_has_arrived_is_received_at_once() {
 }
 
 #[test]
+fn bytes_are_on_the_way_until_the_peer_has_them() {
+    in_virtual_time(async {
+        let (sender, receiver) = pair();
+        assert_eq!(sender.confirmed_bytes(), (0, false));
+        let sent = frame(1, 20_000);
+        sender.post(&sent);
+        sender.flush();
+        let drive = spawn_local({
+            let sender = sender.clone();
+            async move { sender.drive().await }
+        });
+        while sender.queued_bytes() > 0 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(sender.confirmed_bytes(), (0, true));
+        assert_eq!(receiver.received_bytes(), 0);
+        receiver.receive(&mut Vec::new()).await.unwrap();
+        let all = bytes_of(&sent).len() as u64;
+        assert_eq!(sender.confirmed_bytes(), (all, false));
+        assert_eq!(receiver.received_bytes(), all);
+        drive.abort();
+    });
+}
+
+#[test]
 fn a_peer_that_stops_within_a_message_is_cut_off() {
     in_virtual_time(async {
         let whole = bytes_of(&frame(1, 100_000));

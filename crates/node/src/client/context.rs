@@ -1,7 +1,7 @@
 //! The environment of a client's operations: real time, real randomness, requests over connections.
 
 use super::runtime::Setup;
-use super::{connection, invalidation, sharing::holders::Holders, wakeup::Wakeup};
+use super::{connection, invalidation, link::Link, sharing::holders::Holders, wakeup::Wakeup};
 use crate::{Clock, clock::AwakeTime};
 use atomic_refcell::AtomicRefCell;
 use futago_base::{
@@ -25,7 +25,7 @@ use std::{
 use tokio::{
     runtime::Handle,
     sync::{Notify, oneshot},
-    task::{AbortHandle, spawn_local, yield_now},
+    task::{spawn_local, yield_now},
 };
 
 /// The most sockets that a calling thread receives from. The client's thread receives from others.
@@ -86,26 +86,6 @@ struct State {
     armed: Option<Time>,
     /// The client's thread has ended.
     stopped: bool,
-}
-
-#[derive(Default)]
-struct Link {
-    sender: Option<Arc<Sender>>,
-    receiver: Option<Arc<Receiver>>,
-    /// How many bytes have passed when that was last looked at.
-    passed_bytes: u64,
-    task: Option<AbortHandle>,
-}
-
-impl Link {
-    /// Whether bytes have passed since the last call.
-    fn has_progressed(&mut self) -> bool {
-        let (Some(sender), Some(receiver)) = (&self.sender, &self.receiver) else {
-            return false;
-        };
-        let passed = sender.sent_bytes() + receiver.received_bytes();
-        passed != std::mem::replace(&mut self.passed_bytes, passed)
-    }
 }
 
 struct Nearby {

@@ -6,6 +6,7 @@ mod connection;
 mod context;
 mod handle;
 mod invalidation;
+mod link;
 mod locating;
 mod recalls;
 mod recorded;
