@@ -62,22 +62,13 @@ impl<C: Context> Client<C> {
             return Ok(data);
         }
         let blocks = self.worth_reading(id, versions, offset..end);
-        let Range {
-            start: from,
-            end: to,
-        } = blocks.clone().unwrap_or(offset..end);
-        let is_cacheable = blocks.is_some();
-        let _fetch = blocks.map(|blocks| self.fetches.begin(id, blocks));
-        let data = if is_cacheable {
-            self.read_blocks(id, versions, from..to).await?
-        } else {
-            self.read_now(id, from, (to - from) as u32).await?
+        let from = blocks.as_ref().map_or(offset, |blocks| blocks.start);
+        let data = match blocks {
+            Some(blocks) => self.read_blocks(id, versions, blocks).await?,
+            None => self.read_now(id, offset, length).await?,
         };
         if let Some(hint) = self.memory.borrow_mut().files.get_mut(id) {
             hint.read_end = end;
-        }
-        if is_cacheable && self.data_versions(id) == Some(versions) {
-            self.cache_data(id, versions.now, from, &data);
         }
         let within = |at: u64| (at - from).min(data.len() as u64) as usize;
         Ok(data.slice(within(offset), within(end)))
@@ -166,7 +157,19 @@ impl<C: Context> Client<C> {
         Some(Payload::gather((end - offset) as usize, &pieces))
     }
 
-    /// Caches data that begins at a block start.
+    /// Caches data that begins at a block start, if the versions are still valid.
+    pub(crate) fn cache_valid(
+        &self,
+        id: FileId,
+        versions: DataVersions,
+        from: u64,
+        data: &Payload,
+    ) {
+        if self.data_versions(id) == Some(versions) {
+            self.cache_data(id, versions.now, from, data);
+        }
+    }
+
     fn cache_data(&self, id: FileId, version: u64, from: u64, data: &Payload) {
         let mut memory = self.memory.borrow_mut();
         let mut rest = data.clone();

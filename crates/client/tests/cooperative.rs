@@ -167,6 +167,29 @@ fn a_client_that_does_not_answer_costs_one_time_limit() {
     assert_eq!(counters(&clients)[1].missed, 1);
 }
 
+/// Each is sent to the other for a part of the same piece, in which both begin at once.
+#[test]
+fn clients_do_not_wait_for_each_other() {
+    let (cluster, clients, file) = cluster_with_file(2);
+    let read_at = async |client: usize, offset: u64| {
+        let data = clients[client].read(file, offset, READ).await;
+        let at = offset as usize;
+        assert!(data.expect("read").bytes() == pattern(SIZE, 1)[at..at + READ as usize]);
+    };
+    let (later, next_piece) = (640 << 10, 1 << 20);
+    let reading = async {
+        read_at(0, 0).await;
+        read_at(1, 0).await;
+        // A reader that goes back plans anew.
+        read_at(0, next_piece).await;
+        let before = cluster.now();
+        join_all((0..2).map(|client| read_at(client, later))).await;
+        cluster.now().since(before)
+    };
+    let lasted = run_answering(&cluster, &clients, reading);
+    assert!(lasted < clients[0].config().cache_timeout, "{lasted:?}");
+}
+
 #[test]
 fn a_client_whose_lease_has_ended_sends_nothing() {
     let (cluster, clients, file) = cluster_with_file(2);
@@ -177,6 +200,7 @@ fn a_client_whose_lease_has_ended_sends_nothing() {
         file,
         offset: 0,
         length: READ,
+        depth: 2,
     };
     let served = cluster.run(clients[0].serve_cache(request));
     assert!(served.into_message().1.is_empty());

@@ -59,6 +59,9 @@ pub enum CacheRequest {
         offset: u64,
         /// Number of bytes.
         length: u32,
+        /// How many caches the data passes through up to the reader's, with it. The client waits
+        /// only for what passes through fewer up to its own.
+        depth: u8,
     },
     /// Reads a range of a file into the cache. Reply: [`CacheReply::Loaded`].
     Load {

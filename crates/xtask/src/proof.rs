@@ -50,6 +50,12 @@ pub const STEPS: &[Step] = &[
         ready: has_program,
     },
     Step {
+        name: "slow-links",
+        limit_s: 900,
+        command: "tests/broadcast --clients 4 --size 16 --rate 20mbit --check",
+        ready: has_program,
+    },
+    Step {
         name: "speed",
         limit_s: 1800,
         command: "tests/with-futago --servers 1 tests/speed/run",

@@ -1,4 +1,8 @@
 //! The data that a client is just fetching into its cache, for tasks that wait for it.
+//!
+//! Clients that wait for one another must not do so in a circle. So each fetch from a cache has a
+//! *depth*: one more than the fetch that filled that cache, of which the home of the file keeps
+//! account. A fetch waits only for one of a smaller depth.
 
 use alloc::vec::Vec;
 use atomic_refcell::AtomicRefCell;
@@ -15,10 +19,31 @@ pub struct Fetches(AtomicRefCell<State>);
 
 #[derive(Debug)]
 struct State {
-    under_way: Vec<(FileId, Range<u64>)>,
+    under_way: Vec<Part>,
     /// How many fetches have ended.
     ended: u64,
     waiting: Vec<Waker>,
+}
+
+/// A range that is being fetched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Part {
+    file: FileId,
+    range: Range<u64>,
+    /// How many caches the data passes through up to this client's, with it; `None` if that is not
+    /// known yet.
+    depth: Option<u8>,
+}
+
+/// How long data that is wanted by another client may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Outlook {
+    /// It is not fetched, or perhaps from the client that wants it.
+    Hopeless,
+    /// It may come soon.
+    Unknown,
+    /// It comes, and does not depend on the client that wants it.
+    Certain,
 }
 
 impl Fetches {
@@ -32,20 +57,29 @@ impl Fetches {
     }
 
     /// Notes that a range is being fetched, until the result is dropped.
-    pub fn begin(&self, file: FileId, range: Range<u64>) -> Fetch<'_> {
-        self.0.borrow_mut().under_way.push((file, range.clone()));
+    pub fn begin(&self, file: FileId, range: Range<u64>, depth: Option<u8>) -> Fetch<'_> {
+        let part = Part { file, range, depth };
+        self.0.borrow_mut().under_way.push(part.clone());
         Fetch {
             fetches: self,
-            file,
-            range,
+            part,
         }
     }
 
-    /// Whether something of a range is being fetched.
-    pub fn are_under_way(&self, file: FileId, range: &Range<u64>) -> bool {
+    /// The outlook for a fetch of this depth that waits for the byte at an offset.
+    pub fn outlook(&self, file: FileId, offset: u64, depth: u8) -> Outlook {
         let state = self.0.borrow();
-        let mut under_way = state.under_way.iter();
-        under_way.any(|(of, it)| *of == file && it.start < range.end && range.start < it.end)
+        let of = |part: &&Part| part.file == file && part.range.contains(&offset);
+        let outlooks = state
+            .under_way
+            .iter()
+            .filter(of)
+            .map(|part| match part.depth {
+                Some(below) if below < depth => Outlook::Certain,
+                Some(_) => Outlook::Hopeless,
+                None => Outlook::Unknown,
+            });
+        outlooks.max().unwrap_or(Outlook::Hopeless)
     }
 
     /// Waits until a fetch of any file ends.
@@ -63,20 +97,17 @@ impl Fetches {
     }
 }
 
-/// A range that is being fetched.
+/// A fetch that is under way.
 #[derive(Debug)]
 pub struct Fetch<'a> {
     fetches: &'a Fetches,
-    file: FileId,
-    range: Range<u64>,
+    part: Part,
 }
 
 impl Drop for Fetch<'_> {
     fn drop(&mut self) {
         let mut state = self.fetches.0.borrow_mut();
-        let is_this =
-            |(file, range): &(FileId, Range<u64>)| *file == self.file && *range == self.range;
-        if let Some(at) = state.under_way.iter().position(is_this) {
+        if let Some(at) = state.under_way.iter().position(|it| *it == self.part) {
             state.under_way.swap_remove(at);
         }
         state.ended += 1;

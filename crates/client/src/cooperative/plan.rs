@@ -19,8 +19,8 @@ const FAILED_MAX: usize = 64;
 /// The most clients that are remembered as silent.
 const SILENT_MAX: usize = 1024;
 
-/// The client to ask for a piece.
-pub type Assigned = Arc<Holder>;
+/// The client to ask for a piece, and how many caches the piece passes through up to there.
+pub type Assigned = (Arc<Holder>, u8);
 
 /// The clients to ask for consecutive pieces of a file.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -105,7 +105,10 @@ impl Plan {
             self.sources.clear();
         }
         let holders: Vec<Arc<Holder>> = holders.into_iter().map(Arc::new).collect();
-        let assigned = |source: &CopySource| holders.get(usize::from(source.holder)).cloned();
+        let assigned = |source: &CopySource| {
+            let holder = holders.get(usize::from(source.holder))?;
+            Some((Arc::clone(holder), source.depth))
+        };
         let of = |at: u64| sources.get(at as usize)?.as_ref().and_then(assigned);
         self.sources.extend((0..asked.end - asked.start).map(of));
         self.next = (self.next * 4).min(PIECES_MAX);
@@ -214,7 +217,7 @@ mod tests {
 
     fn asked(plan: &Plan, piece: u64) -> Option<Option<SessionId>> {
         let source = plan.source(piece)?;
-        Some(source.map(|holder| holder.session))
+        Some(source.map(|(holder, _)| holder.session))
     }
 
     #[test]

@@ -21,8 +21,16 @@ struct Part {
     source: Option<Assigned>,
 }
 
+impl Part {
+    /// How many caches the data passes through up to this client's, with it.
+    fn depth(&self) -> u8 {
+        let source = self.source.as_ref();
+        source.map_or(1, |(_, depth)| depth.saturating_add(1))
+    }
+}
+
 impl<C: Context> Client<C> {
-    /// Reads whole blocks for the cache, while `versions` of the data are valid.
+    /// Reads whole blocks into the cache, while `versions` of the data are valid.
     pub(crate) async fn read_blocks(
         &self,
         id: FileId,
@@ -30,14 +38,16 @@ impl<C: Context> Client<C> {
         range: Range<u64>,
     ) -> Result<Payload, Errno> {
         if let Some(shared) = self.shared_part(id, &range) {
-            let data = Box::pin(self.read_copies(id, versions, shared)).await;
+            let data = Box::pin(self.read_shared(id, versions, shared)).await;
             // Only data of one version is the file's.
             if let Some(data) = data.filter(|_| self.data_versions(id) == Some(versions)) {
                 return Ok(data);
             }
         }
         let length = (range.end - range.start) as u32;
-        self.read_now(id, range.start, length).await
+        let data = self.read_now(id, range.start, length).await?;
+        self.cache_valid(id, versions, range.start, &data);
+        Ok(data)
     }
 
     /// The part of a range before the end of the file, if other clients may have copies.
@@ -54,25 +64,33 @@ impl<C: Context> Client<C> {
         self.context().door().is_some() && state.is_some_and(|it| it.attributes.size >= least)
     }
 
-    /// `None` if the servers are to be asked for all of it.
-    async fn read_copies(
+    /// Reads each part from its source. `None` if that fails, or the file has changed.
+    async fn read_shared(
         &self,
         id: FileId,
         versions: DataVersions,
         range: Range<u64>,
     ) -> Option<Payload> {
+        let planning = self.fetches.begin(id, range.clone(), None);
         let plan = self.plan(id, versions, &range).await?;
         let parts = parts(&plan, &range);
-        if parts.iter().all(|part| part.source.is_none()) {
-            return None;
-        }
-        let read = parts.iter().map(|part| self.read_part(id, versions, part));
-        let data: Option<Vec<Payload>> = join_all(read).await.into_iter().collect();
-        let starts = parts
-            .iter()
-            .map(|part| (part.range.start - range.start) as usize);
-        let pieces: Vec<_> = starts.zip(data?).collect();
-        Some(Payload::gather((range.end - range.start) as usize, &pieces))
+        let begin = |part: &Part| {
+            self.fetches
+                .begin(id, part.range.clone(), Some(part.depth()))
+        };
+        let fetches: Vec<_> = parts.iter().map(begin).collect();
+        drop(planning);
+        let read = parts.iter().zip(fetches).map(async |(part, _fetch)| {
+            let data = self.read_part(id, versions, part).await?;
+            // Others need not wait for the other parts.
+            self.cache_valid(id, versions, part.range.start, &data);
+            Some(((part.range.start - range.start) as usize, data))
+        });
+        let pieces: Option<Vec<_>> = join_all(read).await.into_iter().collect();
+        Some(Payload::gather(
+            (range.end - range.start) as usize,
+            &pieces?,
+        ))
     }
 
     /// Reads a part from its source, and from the servers what the source does not send. `None` if
@@ -80,7 +98,7 @@ impl<C: Context> Client<C> {
     async fn read_part(&self, id: FileId, versions: DataVersions, part: &Part) -> Option<Payload> {
         let Range { start, end } = part.range;
         let copied = match &part.source {
-            Some(source) => self.read_copy(id, versions, start..end, source).await,
+            Some((holder, _)) => self.read_copy(id, versions, part, holder).await,
             None => Payload::empty(),
         };
         let from = start + copied.len() as u64;
@@ -93,15 +111,15 @@ impl<C: Context> Client<C> {
         is_whole.then(|| Payload::gather((end - start) as usize, &pieces))
     }
 
-    /// The first bytes of a range from the cache of another client.
+    /// The first bytes of a part from the cache of another client.
     async fn read_copy(
         &self,
         id: FileId,
         versions: DataVersions,
-        range: Range<u64>,
-        holder: &Assigned,
+        part: &Part,
+        holder: &Arc<Holder>,
     ) -> Payload {
-        let session = holder.session;
+        let (session, range) = (holder.session, &part.range);
         let piece = range.start / PIECE_BYTES;
         if self.is_silent(session) {
             self.plan_without(id, versions, session, piece);
@@ -111,10 +129,11 @@ impl<C: Context> Client<C> {
             file: id,
             offset: range.start,
             length: (range.end - range.start) as u32,
+            depth: part.depth(),
         };
         let answer = self.ask_holder(holder, request).await;
         let data = match answer {
-            Some((CacheReply::Read { sums }, data)) => self.undamaged(&data, &sums, &range),
+            Some((CacheReply::Read { sums }, data)) => self.undamaged(&data, &sums, range),
             _ => {
                 self.rest_client(session);
                 Payload::empty()

@@ -1,5 +1,6 @@
 //! Answers other clients from the cache.
 
+use super::fetches::Outlook;
 use crate::{Client, Config, Context, first_of, leases::DataVersions};
 use alloc::vec::Vec;
 use core::{ops::Range, pin::pin};
@@ -39,7 +40,8 @@ impl<C: Context> Client<C> {
                 file,
                 offset,
                 length,
-            } => return Served::Copy(self.serve_read(file, offset, length).await),
+                depth,
+            } => return Served::Copy(self.serve_read(file, offset, length, depth).await),
             CacheRequest::Load {
                 file,
                 offset,
@@ -56,11 +58,11 @@ impl<C: Context> Client<C> {
         })
     }
 
-    async fn serve_read(&self, file: FileId, offset: u64, length: u32) -> Payload {
+    async fn serve_read(&self, file: FileId, offset: u64, length: u32, depth: u8) -> Payload {
         let range = offset..offset.saturating_add(length.into());
         let is_valid = offset.is_multiple_of(BLOCK) && u64::from(length) <= PIECE_BYTES;
         let data = if is_valid {
-            self.copy(file, range).await
+            self.copy(file, range, depth).await
         } else {
             Payload::empty()
         };
@@ -73,8 +75,8 @@ impl<C: Context> Client<C> {
     }
 
     /// The first bytes of a range that are in the cache. It waits for what this client is about to
-    /// read itself.
-    async fn copy(&self, id: FileId, range: Range<u64>) -> Payload {
+    /// read itself, for a reader of this depth.
+    async fn copy(&self, id: FileId, range: Range<u64>, depth: u8) -> Payload {
         let planned = Duration(self.config().cache_timeout.0 / PLANNED_PART);
         let mut soon = pin!(self.context().sleep(planned));
         loop {
@@ -82,22 +84,30 @@ impl<C: Context> Client<C> {
                 return Payload::empty();
             };
             let (data, is_whole) = self.cached_start(id, versions, &range);
+            let missing = range.start + data.len() as u64;
             let fetched = pin!(self.fetches.one_ends());
-            let is_over = if is_whole {
-                true
-            } else if self.fetches.are_under_way(id, &range) {
-                fetched.await;
-                false
-            } else if self.is_planned(id, versions, range.start) {
-                first_of(fetched, soon.as_mut()).await.is_none()
-            } else {
-                true
+            let is_over = match self.outlook(id, versions, missing, depth) {
+                _ if is_whole => true,
+                Outlook::Hopeless => true,
+                Outlook::Unknown => first_of(fetched, soon.as_mut()).await.is_none(),
+                Outlook::Certain => {
+                    fetched.await;
+                    false
+                }
             };
             if is_over {
                 // Meanwhile the data may have changed.
                 let is_valid = self.shared_versions(id) == Some(versions);
                 return if is_valid { data } else { Payload::empty() };
             }
+        }
+    }
+
+    /// The outlook for a reader of this depth at an offset.
+    fn outlook(&self, id: FileId, versions: DataVersions, offset: u64, depth: u8) -> Outlook {
+        match self.is_planned(id, versions, offset) {
+            true => Outlook::Unknown.max(self.fetches.outlook(id, offset, depth)),
+            false => self.fetches.outlook(id, offset, depth),
         }
     }
 

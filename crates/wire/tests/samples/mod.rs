@@ -267,6 +267,7 @@ fn cache_frames() -> Vec<(&'static str, Frame)> {
         file: FileId(9),
         offset: 4 << 20,
         length: 1 << 20,
+        depth: 3,
     };
     let data = b"some data";
     let copy = CacheReply::of(&Payload::from(Bytes::from_static(data)));
