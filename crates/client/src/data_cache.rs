@@ -58,6 +58,7 @@ impl<C: Context> Client<C> {
         let Some(versions) = self.versions_for_reading(id).await? else {
             return self.read_now(id, offset, length).await;
         };
+        self.join_fetches(id, versions, offset..end).await;
         if let Some(data) = self.cached(id, versions, offset, end) {
             return Ok(data);
         }
@@ -74,6 +75,25 @@ impl<C: Context> Client<C> {
         Ok(data.slice(within(offset), within(end)))
     }
 
+    /// Waits for blocks of a range that another task is just reading: a kernel asks for what comes
+    /// next before it has the answer.
+    async fn join_fetches(&self, id: FileId, versions: DataVersions, range: Range<u64>) {
+        let missing = || self.first_missing(id, versions, &range);
+        while let Some(at) = missing()
+            && self.fetches.are_under_way(id, at.max(range.start))
+            && self.data_versions(id) == Some(versions)
+        {
+            self.fetches.one_ends().await;
+        }
+    }
+
+    /// The beginning of the first block of a range that is not cached.
+    fn first_missing(&self, id: FileId, versions: DataVersions, range: &Range<u64>) -> Option<u64> {
+        let from = range.start - range.start % BLOCK_BYTES;
+        let mut blocks = (from..range.end).step_by(BLOCK_BYTES as usize);
+        blocks.find(|start| !self.is_cached(id, versions, start + BLOCK_BYTES))
+    }
+
     /// The blocks that are worth reading for a range that is not fully cached, with read-ahead for
     /// a sequential reader. `None` for a random offset in a file that is larger than the cache,
     /// because its blocks would be evicted before they are read again.
@@ -85,9 +105,7 @@ impl<C: Context> Client<C> {
     ) -> Option<Range<u64>> {
         let from = range.start - range.start % BLOCK_BYTES;
         let needed = range.end.next_multiple_of(BLOCK_BYTES);
-        let mut blocks = (from..range.end).step_by(BLOCK_BYTES as usize);
-        let is_missing = |start: &u64| !self.is_cached(id, versions, start + BLOCK_BYTES);
-        let missing = blocks.find(is_missing).unwrap_or(from);
+        let missing = self.first_missing(id, versions, &range).unwrap_or(from);
         let ahead = self.blocks_ahead(id, versions, missing) * BLOCK_BYTES;
         let stays_valid =
             ahead > 0 && missing >= range.start || self.was_read_up_to(id, range.start);

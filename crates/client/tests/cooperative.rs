@@ -167,6 +167,22 @@ fn a_client_that_does_not_answer_costs_one_time_limit() {
     assert_eq!(counters(&clients)[1].missed, 1);
 }
 
+/// A kernel asks for the next pages before it has the first ones.
+#[test]
+fn tasks_of_a_client_read_a_block_once() {
+    let (cluster, clients, file) = cluster_with_file(1);
+    let reads = (0..SIZE as u64)
+        .step_by(8 << 10)
+        .map(|at| clients[0].read(file, at, 8 << 10));
+    let read = run_answering(&cluster, &clients, join_all(reads));
+    let found: Vec<u8> = read
+        .into_iter()
+        .flat_map(|part| part.expect("read").bytes())
+        .collect();
+    assert_eq!(found, pattern(SIZE, 1));
+    assert_eq!(counters(&clients)[0].bytes_from_servers, SIZE as u64);
+}
+
 /// Each is sent to the other for a part of the same piece, in which both begin at once.
 #[test]
 fn clients_do_not_wait_for_each_other() {

@@ -1,4 +1,5 @@
-//! The data that a client is just fetching into its cache, for tasks that wait for it.
+//! The data that a client is just fetching into its cache, for its own tasks and other clients that
+//! wait for it.
 //!
 //! Clients that wait for one another must not do so in a circle. So each fetch from a cache has a
 //! *depth*: one more than the fetch that filled that cache, of which the home of the file keeps
@@ -35,6 +36,12 @@ struct Part {
     depth: Option<u8>,
 }
 
+impl Part {
+    fn has(&self, file: FileId, offset: u64) -> bool {
+        self.file == file && self.range.contains(&offset)
+    }
+}
+
 /// How long data that is wanted by another client may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outlook {
@@ -66,19 +73,21 @@ impl Fetches {
         }
     }
 
+    /// Whether a byte is being fetched.
+    pub fn are_under_way(&self, file: FileId, offset: u64) -> bool {
+        let state = self.0.borrow();
+        state.under_way.iter().any(|part| part.has(file, offset))
+    }
+
     /// The outlook for a fetch of this depth that waits for the byte at an offset.
     pub fn outlook(&self, file: FileId, offset: u64, depth: u8) -> Outlook {
         let state = self.0.borrow();
-        let of = |part: &&Part| part.file == file && part.range.contains(&offset);
-        let outlooks = state
-            .under_way
-            .iter()
-            .filter(of)
-            .map(|part| match part.depth {
-                Some(below) if below < depth => Outlook::Certain,
-                Some(_) => Outlook::Hopeless,
-                None => Outlook::Unknown,
-            });
+        let parts = state.under_way.iter().filter(|it| it.has(file, offset));
+        let outlooks = parts.map(|part| match part.depth {
+            Some(below) if below < depth => Outlook::Certain,
+            Some(_) => Outlook::Hopeless,
+            None => Outlook::Unknown,
+        });
         outlooks.max().unwrap_or(Outlook::Hopeless)
     }
 

@@ -44,6 +44,7 @@ impl<C: Context> Client<C> {
                 return Ok(data);
             }
         }
+        let _fetch = self.fetches.begin(id, range.clone(), Some(1));
         let length = (range.end - range.start) as u32;
         let data = self.read_now(id, range.start, length).await?;
         self.cache_valid(id, versions, range.start, &data);
