@@ -8,12 +8,20 @@ use serde::{Deserialize, Serialize};
 pub struct Cooperative {
     /// The memory for the cache of each client, in bytes.
     pub cache_bytes: u64,
+    /// Files of fewer bytes are read from the servers alone.
+    #[serde(default = "file_bytes_min")]
+    pub file_bytes_min: u64,
+}
+
+fn file_bytes_min() -> u64 {
+    futago_client::Config::default().shared_bytes_min
 }
 
 impl Default for Cooperative {
     fn default() -> Self {
         Self {
             cache_bytes: 1 << 30,
+            file_bytes_min: file_bytes_min(),
         }
     }
 }
@@ -32,11 +40,14 @@ pub enum CooperativeChoice {
 
 impl CooperativeChoice {
     /// The choice in a cluster that says this.
-    pub(crate) const fn within(self, cluster: Option<Cooperative>) -> Option<Cooperative> {
+    pub(crate) fn within(self, cluster: Option<Cooperative>) -> Option<Cooperative> {
         match self {
             Self::AsCluster => cluster,
             Self::Off => None,
-            Self::On(cooperative) => Some(cooperative),
+            Self::On(own) => Some(Cooperative {
+                cache_bytes: own.cache_bytes,
+                ..cluster.unwrap_or(own)
+            }),
         }
     }
 }

@@ -81,7 +81,7 @@ pub const STEPS: &[Step] = &[
     Step {
         name: "mounts-all-threads",
         limit_s: 900,
-        command: "tests/with-futago --mounts 2 --threads 3 --all-threads cargo xtask suite mounts --seeds 5 --rounds 1000",
+        command: "tests/with-futago --cooperative --mounts 2 --threads 3 --all-threads cargo xtask suite mounts --seeds 5 --rounds 1000",
         ready: has_program,
     },
     Step {
@@ -93,7 +93,7 @@ pub const STEPS: &[Step] = &[
     Step {
         name: "hammer",
         limit_s: 900,
-        command: "tests/with-futago --servers 2 --shards 2 --mounts 2 --threads 3 --cache 8MiB --partitions 64 --chunk-size 4KiB cargo run --quiet --release --package futago-hammer -- --seconds 30",
+        command: "tests/with-futago --cooperative --servers 2 --shards 2 --mounts 2 --threads 3 --cache 8MiB --partitions 64 --chunk-size 4KiB cargo run --quiet --release --package futago-hammer -- --seconds 30",
         ready: has_program,
     },
     Step {
@@ -111,7 +111,7 @@ pub const STEPS: &[Step] = &[
     Step {
         name: "cycles",
         limit_s: 900,
-        command: "tests/with-futago --mounts 2 tests/cycles/run --cycles 5",
+        command: "tests/with-futago --cooperative --mounts 2 tests/cycles/run --cycles 5",
         ready: has_program,
     },
     Step {
@@ -129,7 +129,7 @@ pub const STEPS: &[Step] = &[
     Step {
         name: "hostile",
         limit_s: 900,
-        command: "tests/with-futago --give-up 2 cargo xtask suite hostile",
+        command: "tests/with-futago --cooperative --give-up 2 cargo xtask suite hostile",
         ready: has_program,
     },
     Step {

@@ -8,7 +8,12 @@ use futago_node::{Cooperative, CooperativeChoice};
 /// # Errors
 /// Other words, in words for people.
 pub fn parse(text: &str) -> Result<CooperativeChoice, String> {
-    let on = |bytes| CooperativeChoice::On(Cooperative { cache_bytes: bytes });
+    let on = |cache_bytes| {
+        CooperativeChoice::On(Cooperative {
+            cache_bytes,
+            ..Cooperative::default()
+        })
+    };
     match (text, text.strip_prefix("size=").map(str::parse)) {
         ("on", _) => Ok(CooperativeChoice::On(Cooperative::default())),
         ("off", _) => Ok(CooperativeChoice::Off),
@@ -23,7 +28,12 @@ mod tests {
 
     #[test]
     fn sizes_are_read_and_other_words_refused() {
-        let of = |cache_bytes| CooperativeChoice::On(Cooperative { cache_bytes });
+        let of = |cache_bytes| {
+            CooperativeChoice::On(Cooperative {
+                cache_bytes,
+                ..Cooperative::default()
+            })
+        };
         assert_eq!(parse("on"), Ok(of(1 << 30)));
         assert_eq!(parse("size=64MiB"), Ok(of(64 << 20)));
         assert_eq!(parse("off"), Ok(CooperativeChoice::Off));

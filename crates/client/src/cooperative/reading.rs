@@ -1,7 +1,14 @@
 //! Reads blocks of a file from other clients' caches and from the servers.
 
-use super::plan::{Assigned, Plan};
-use crate::{Client, Context, first_of, join_all, leases::DataVersions};
+use super::{
+    fetches::Fetch,
+    plan::{Assigned, Plan},
+};
+use crate::{
+    Client, Context, first_of,
+    join::{Transfer, transfer_all},
+    leases::DataVersions,
+};
 use alloc::{boxed::Box, sync::Arc, vec::Vec};
 use core::{ops::Range, pin::pin};
 use futago_base::{Errno, FileId, Payload, SessionId};
@@ -81,17 +88,33 @@ impl<C: Context> Client<C> {
         };
         let fetches: Vec<_> = parts.iter().map(begin).collect();
         drop(planning);
-        let read = parts.iter().zip(fetches).map(async |(part, _fetch)| {
-            let data = self.read_part(id, versions, part).await?;
-            // Others need not wait for the other parts.
-            self.cache_valid(id, versions, part.range.start, &data);
-            Some(((part.range.start - range.start) as usize, data))
+        let read = parts.iter().zip(fetches).map(|(part, fetch)| Transfer {
+            bytes: (part.range.end - part.range.start) as usize,
+            future: self.fetch_part(id, versions, part, fetch),
         });
-        let pieces: Option<Vec<_>> = join_all(read).await.into_iter().collect();
-        Some(Payload::gather(
-            (range.end - range.start) as usize,
-            &pieces?,
-        ))
+        let mut pieces = Vec::new();
+        let take = |piece: Option<(u64, Payload)>| {
+            let (at, data) = piece.ok_or(())?;
+            pieces.push(((at - range.start) as usize, data));
+            Ok::<_, ()>(())
+        };
+        let window_bytes = self.config().transfer_bytes_max;
+        transfer_all(window_bytes, read, take).await.ok()?;
+        let length = (range.end - range.start) as usize;
+        Some(Payload::gather(length, &pieces))
+    }
+
+    /// Reads a part into the cache. It is there for others before the other parts are.
+    async fn fetch_part(
+        &self,
+        id: FileId,
+        versions: DataVersions,
+        part: &Part,
+        _fetch: Fetch<'_>,
+    ) -> Option<(u64, Payload)> {
+        let data = self.read_part(id, versions, part).await?;
+        self.cache_valid(id, versions, part.range.start, &data);
+        Some((part.range.start, data))
     }
 
     /// Reads a part from its source, and from the servers what the source does not send. `None` if

@@ -44,11 +44,8 @@ impl Setup {
         options.client.chunk_bytes = cluster.chunk_bytes;
         options.client.contact = contact::draw(cluster)?;
         let cooperative = options.cooperative.within(cluster.cooperative);
-        let by_default = futago_client::Config::default().data_bytes_max;
-        if let Some(cooperative) = cooperative
-            && options.client.data_bytes_max == by_default
-        {
-            options.client.data_bytes_max = cooperative.cache_bytes;
+        if let Some(cooperative) = cooperative {
+            share(&mut options.client, cooperative);
         }
         options.leases |= options.client.contact.is_some() || cooperative.is_some();
         options.calls.leases = options.leases;
@@ -170,4 +167,12 @@ fn lease_trust() -> Duration {
 fn keep_alive_period() -> time::Duration {
     let lease = futago_server::Config::default().lease;
     time::Duration::from_nanos(lease.0 / 4)
+}
+
+/// Configures a client that shares its cache. A size that was chosen for the cache stays.
+fn share(client: &mut futago_client::Config, cooperative: Cooperative) {
+    if client.data_bytes_max == futago_client::Config::default().data_bytes_max {
+        client.data_bytes_max = cooperative.cache_bytes;
+    }
+    client.shared_bytes_min = cooperative.file_bytes_min;
 }

@@ -14,6 +14,7 @@ use futago_wire::{Body, CacheReply, Frame, Header, MessageKind};
 use std::{
     io,
     pin::pin,
+    rc::Rc,
     sync::{Arc, mpsc},
     thread,
     time::Duration,
@@ -27,6 +28,9 @@ use tokio::{
 
 /// The most connections of other clients.
 const CONNECTIONS_MAX: usize = 1024;
+/// The most requests of one connection that wait for their answers. A client has a few under way for
+/// each of its reads.
+const UNDER_WAY_MAX: usize = 1024;
 /// No more messages are read from a client that leaves so many bytes unread.
 const UNREAD_BYTES_MAX: usize = 8 << 20;
 
@@ -96,7 +100,7 @@ async fn serve(client: Arc<RecordedClient>, ready: mpsc::Sender<io::Result<()>>)
     client.context().open_door(door);
     let _ = ready.send(Ok(()));
     if let Some(nearby) = nearby {
-        let acceptor = std::rc::Rc::clone(&acceptor);
+        let acceptor = Rc::clone(&acceptor);
         spawn_local(async move { acceptor.run(&nearby).await });
     }
     acceptor.run(&listener).await;
@@ -160,6 +164,7 @@ impl ConnectionHandler for Visitors {
 
 /// Answers the requests of one client for as long as it reads the replies.
 async fn answer_all(client: &Arc<RecordedClient>, receiver: Receiver, sender: &Arc<Sender>) {
+    let under_way = Rc::new(());
     loop {
         sender.room(UNREAD_BYTES_MAX).await;
         let mut frames = Vec::new();
@@ -168,7 +173,15 @@ async fn answer_all(client: &Arc<RecordedClient>, receiver: Receiver, sender: &A
             if !matches!(frame.body, Body::CacheRequest(_)) {
                 return tracing::warn!("a client is cut off: a message out of place");
             }
-            spawn_local(answer(Arc::clone(client), Arc::clone(sender), frame));
+            if Rc::strong_count(&under_way) > UNDER_WAY_MAX {
+                return tracing::warn!("a client is cut off: too many requests");
+            }
+            let (counted, client) = (Rc::clone(&under_way), Arc::clone(client));
+            let sender = Arc::clone(sender);
+            spawn_local(async move {
+                answer(client, sender, frame).await;
+                drop(counted);
+            });
         }
         if let Err(error) = ended {
             return tracing::debug!(%error, "a client has gone");

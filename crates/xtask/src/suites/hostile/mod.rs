@@ -1,5 +1,5 @@
-//! Hostile bytes against the servers of a mounted Futago. After each attack the servers must be the
-//! same processes with bounded memory, and the mount must have worked all the time.
+//! Hostile bytes against the servers of a mounted Futago, and against clients that share their
+//! caches. After each attack the servers must be the same processes with bounded memory, and the mount must have worked all the time.
 
 mod attack;
 mod proxy;
@@ -36,6 +36,7 @@ struct Target {
     /// The cluster file.
     file: PathBuf,
     text: String,
+    /// Of the servers, and then of the clients that share their caches.
     addresses: Vec<Address>,
     /// The bytes that a rightful client has sent to each server.
     recorded: Vec<Vec<u8>>,
@@ -66,7 +67,7 @@ impl Hostile {
         let target = Target::new(self)?;
         let processes = Processes::of(&target.file, &target.program)?;
         println!(
-            "{} processes, {} servers",
+            "{} processes, {} servers and clients that listen",
             processes.number(),
             target.addresses.len()
         );
@@ -105,9 +106,12 @@ impl Target {
         let file = variable("FUTAGO_CLUSTER")?;
         let text = std::fs::read_to_string(&file)
             .with_context(|| format!("cannot read {}", file.display()))?;
+        let program = variable("FUTAGO")?;
+        let mut addresses = addresses(&text)?;
+        addresses.extend(addresses_of_clients(&program, &file)?);
         let mut target = Self {
-            program: variable("FUTAGO")?,
-            addresses: addresses(&text)?,
+            program,
+            addresses,
             recorded: Vec::new(),
             file,
             text,
@@ -148,6 +152,19 @@ impl Target {
             .output()
             .context("cannot run the program")
     }
+}
+
+/// The addresses of the clients that share their caches.
+fn addresses_of_clients(program: &Path, cluster: &Path) -> anyhow::Result<Vec<Address>> {
+    let mut status = Command::new(program);
+    status.args(["status", "--clients", "--json", "--cluster"]);
+    let output = status.arg(cluster).output().context("cannot run futago")?;
+    let status: serde_json::Value =
+        serde_json::from_slice(&output.stdout).context("futago status prints no JSON")?;
+    let clients = status["clients"].as_array().cloned().unwrap_or_default();
+    let address =
+        |client: &serde_json::Value| Address::parse(client["address"].as_str().unwrap_or_default());
+    clients.iter().map(address).collect()
 }
 
 fn addresses(text: &str) -> anyhow::Result<Vec<Address>> {
