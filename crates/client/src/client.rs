@@ -2,7 +2,7 @@
 
 use crate::{
     Config, Context, Memory,
-    cooperative::{Fetches, Sharing},
+    cooperative::{Ahead, Fetches, Sharing},
     file_locks::FileLocks,
     layout::FileHint,
     leases::{Effects, Leases, PartId},
@@ -24,6 +24,7 @@ pub struct Client<C> {
     pub(crate) file_locks: FileLocks,
     /// The data that is being fetched into the cache.
     pub(crate) fetches: Fetches,
+    pub(crate) ahead: Ahead,
     /// The last large read. The next one uses its buffer again, because new memory is expensive.
     pub(crate) spare: AtomicRefCell<Payload>,
 }
@@ -55,6 +56,7 @@ impl<C: Context> Client<C> {
             memory: AtomicRefCell::new(memory),
             file_locks: FileLocks::new(),
             fetches: Fetches::new(),
+            ahead: Ahead::new(),
             spare: AtomicRefCell::new(Payload::empty()),
         }
     }

@@ -58,6 +58,7 @@ impl<C: Context> Client<C> {
         let Some(versions) = self.versions_for_reading(id).await? else {
             return self.read_now(id, offset, length).await;
         };
+        self.look_ahead(id, versions, &(offset..end));
         self.join_fetches(id, versions, offset..end).await;
         if let Some(data) = self.cached(id, versions, offset, end) {
             return Ok(data);
@@ -137,7 +138,7 @@ impl<C: Context> Client<C> {
     }
 
     /// Whether the block that ends at an offset is cached.
-    fn is_cached(&self, id: FileId, versions: DataVersions, end: u64) -> bool {
+    pub(crate) fn is_cached(&self, id: FileId, versions: DataVersions, end: u64) -> bool {
         let memory = self.memory.borrow();
         let before = (end / BLOCK_BYTES).checked_sub(1);
         let block = before.and_then(|number| memory.data.get((id, number)));

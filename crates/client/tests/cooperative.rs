@@ -183,6 +183,24 @@ fn tasks_of_a_client_read_a_block_once() {
     assert_eq!(counters(&clients)[0].bytes_from_servers, SIZE as u64);
 }
 
+#[test]
+fn the_next_pieces_of_a_reader_are_under_way() {
+    let (cluster, clients, file) = cluster_with_file(1);
+    let client = &clients[0];
+    let found = run_answering(&cluster, &clients, async {
+        for offset in (0..6 * u64::from(READ)).step_by(READ as usize) {
+            client.read(file, offset, READ).await.expect("read");
+        }
+        let wanted = [client.wanted_ahead().await, client.wanted_ahead().await];
+        assert_eq!(wanted[0], (file, 1 << 20..2 << 20));
+        assert_eq!(wanted[1], (file, 2 << 20..3 << 20));
+        join_all(wanted.map(|wanted| client.read_ahead(wanted))).await;
+        read(client, file).await
+    });
+    assert_eq!(found, pattern(SIZE, 1));
+    assert_eq!(counters(&clients)[0].bytes_from_servers, SIZE as u64);
+}
+
 /// Each is sent to the other for a part of the same piece, in which both begin at once.
 #[test]
 fn clients_do_not_wait_for_each_other() {

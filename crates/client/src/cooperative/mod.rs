@@ -3,19 +3,22 @@
 //! A reader that misses asks the home of the file which client has a copy, for many pieces at once
 //! ([`plan`]). It asks that client, and the servers for whatever the client does not have
 //! ([`reading`]). A holder answers from its cache, and waits for what it is just fetching itself
-//! ([`serving`], [`fetches`]). A command that loads a file into many caches asks which clients
+//! ([`serving`], [`fetches`]). It has the next pieces under way before its program asks for them
+//! ([`ahead`]). A command that loads a file into many caches asks which clients
 //! share theirs ([`sharers`]).
 //!
 //! Coherence needs no word between the clients. The holder answers only while its own lease covers
 //! what it has, so its data is the file's at a moment after it was asked. The reader takes it only
 //! if its own lease covered one version of the data from before it asked until it has the answer.
 
+mod ahead;
 mod fetches;
 mod plan;
 mod reading;
 mod serving;
 mod sharers;
 
+pub use ahead::Ahead;
 pub use fetches::Fetches;
 pub use plan::{Sharing, SharingUndo};
 pub use serving::Served;

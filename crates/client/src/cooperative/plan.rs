@@ -14,6 +14,8 @@ use serde::Serialize;
 const PIECES_MIN: u64 = 4;
 /// The most pieces that one request plans.
 const PIECES_MAX: u64 = 64;
+/// A reader that skips no more pieces goes on: pieces that are read ahead arrive in any order.
+const SKIPPED_MAX: u64 = 4;
 /// The most clients that a plan remembers as failed.
 const FAILED_MAX: usize = 64;
 /// The most clients that are remembered as silent.
@@ -81,7 +83,8 @@ impl Plan {
     /// The pieces to plan next, for a reader of `wanted`, of a file with so many pieces.
     pub fn missing(&self, wanted: &Range<u64>, pieces: u64) -> Option<Range<u64>> {
         let planned = self.pieces();
-        let goes_on = planned.contains(&wanted.start) || planned.end == wanted.start;
+        let is_near = (planned.start..=planned.end + SKIPPED_MAX).contains(&wanted.start);
+        let goes_on = is_near && planned.end > 0;
         let from = if goes_on { planned.end } else { wanted.start };
         let next = if goes_on { self.next } else { PIECES_MIN };
         let to = (from + next).max(wanted.end).min(pieces);
@@ -234,6 +237,11 @@ mod tests {
         assert_eq!(asked(&plan, 4), Some(Some(SessionId(8))));
         assert_eq!(plan.missing(&(20..21), 1000), Some(20..84));
         assert_eq!(plan.missing(&(20..21), 30), Some(20..30), "the file ends");
+        assert_eq!(
+            plan.missing(&(22..23), 1000),
+            Some(20..84),
+            "20 and 21 come"
+        );
         assert_eq!(plan.missing(&(500..501), 1000), Some(500..504));
     }
 

@@ -108,6 +108,7 @@ async fn serve(client: &Arc<RecordedClient>, mut jobs: mpsc::UnboundedReceiver<J
     begin(context, context.clone().keep_reaching_holders());
     begin(context, recalls::answer(Arc::clone(client)));
     begin(context, keep_releasing(Arc::clone(client)));
+    begin(context, keep_reading_ahead(Arc::clone(client)));
     let announcing = Arc::clone(client);
     begin(context, async move { announcing.announce_cache().await });
     let of_watch = context.clone();
@@ -147,6 +148,17 @@ async fn serve(client: &Arc<RecordedClient>, mut jobs: mpsc::UnboundedReceiver<J
 /// Repeats failed releases of locks, for as long as the client lives.
 async fn keep_releasing(client: Arc<RecordedClient>) {
     client.files().keep_releasing(&*client).await;
+}
+
+/// Reads what programs will probably ask for, for as long as the client lives.
+async fn keep_reading_ahead(client: Arc<RecordedClient>) {
+    loop {
+        let wanted = client.core().wanted_ahead().await;
+        let reading = Arc::clone(&client);
+        begin(client.context(), async move {
+            reading.core().read_ahead(wanted).await;
+        });
+    }
 }
 
 /// Runs work on the client's thread with the lock.
