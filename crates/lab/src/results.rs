@@ -71,6 +71,9 @@ pub struct PhaseResult {
     /// The results of transactions: changes on several servers.
     #[serde(default)]
     pub transactions: TransactionResult,
+    /// Where data came from that all clients read; absent for other phases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sources: Option<SourceResult>,
     /// The operations that had arrived and had not begun when the measured part ended. Only open
     /// arrivals, which do not wait for earlier operations, have them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -119,6 +122,17 @@ pub struct TransactionResult {
     pub conflicts_per_operation: f64,
     /// Retries per completed operation.
     pub retries_per_operation: f64,
+}
+
+/// Where data came from that all clients read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SourceResult {
+    /// From servers, in bytes.
+    pub bytes_from_servers: u64,
+    /// From the caches of other clients, in bytes.
+    pub bytes_from_clients: u64,
+    /// How often the servers sent the whole data.
+    pub copies_from_servers: f64,
 }
 
 /// The use of the resources of one class.
@@ -312,6 +326,7 @@ mod tests {
                 .map(|(name, busy, wait)| ((*name).to_owned(), resource(*busy, *wait)))
                 .collect(),
             transactions: TransactionResult::default(),
+            sources: None,
             left: None,
             bound: Bound::default(),
         };

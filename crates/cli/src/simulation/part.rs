@@ -142,6 +142,7 @@ pub fn sum_up(phase: &Phase, parts: Vec<Part>) -> PhaseResult {
         measured_s,
         operations: results.collect(),
         transactions: TransactionResult::default(),
+        sources: None,
         left,
         resources: BTreeMap::new(),
         bound: Bound::default(),

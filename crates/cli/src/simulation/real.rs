@@ -266,6 +266,9 @@ impl RealClient {
     /// Makes the file of its data, and writes what is to be read.
     fn make_data(&self, directory: FileId, data: Data) -> anyhow::Result<()> {
         let number = self.number;
+        if data.is_common() && number > 0 {
+            return Ok(());
+        }
         perform(&self.futago, async |client| {
             let file = make_file(client, number, directory, &data).await?;
             let transfers = if data.fill {

@@ -32,6 +32,7 @@ fn point(servers: u64, clients: u64) -> PointResult {
             committed_per_s: 0.1,
             ..TransactionResult::default()
         },
+        sources: None,
         left: None,
         resources: BTreeMap::from([("server-nic-send".to_owned(), resource)]),
         bound: Bound::default(),

@@ -41,10 +41,17 @@ pub struct Cluster {
     /// The losses that a confirmed change survives if they have disks.
     #[serde(default)]
     pub sync: Sync,
+    /// Whether clients share their caches, as with `up --cooperative on`: they take leases, so only
+    /// where phases read what is there.
+    #[serde(default)]
+    pub cooperative: bool,
     /// Settings of the real code.
     #[serde(default)]
     pub protocol: ProtocolSettings,
 }
+
+/// The cache of a client that shares it, as with `--cooperative on`.
+const SHARED_CACHE_BYTES: u64 = 1 << 30;
 
 /// Where servers keep what they store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -144,6 +151,20 @@ impl Cluster {
         Ok(())
     }
 
+    /// The settings of clients by whether they share their caches. They verify no sums, because to
+    /// compute those of patterns would take the simulation longer than all the rest.
+    fn sharing_config(&self) -> futago_client::Config {
+        let usual = futago_client::Config::default();
+        match self.cooperative {
+            false => usual,
+            true => futago_client::Config {
+                data_bytes_max: SHARED_CACHE_BYTES,
+                copy_sums: false,
+                ..usual
+            },
+        }
+    }
+
     /// The settings of the real code.
     pub(super) fn protocol(&self) -> Protocol {
         let set = &self.protocol;
@@ -158,7 +179,8 @@ impl Cluster {
         let mut calls = CallsConfig::default();
         calls.resend_min = or(set.request_resend_ms, calls.resend_min);
         calls.resend_max.0 = calls.resend_max.0.max(calls.resend_min.0);
-        calls.leases = set.leases;
+        let leases = set.leases || self.cooperative;
+        calls.leases = leases;
         let transfer_bytes_max = set.transfer.map_or(
             futago_client::Config::default().transfer_bytes_max,
             |most| most.as_u64() as usize,
@@ -172,13 +194,14 @@ impl Cluster {
             client: futago_client::Config {
                 chunk_bytes: self.chunk.as_u64() as u32,
                 transfer_bytes_max,
-                ..futago_client::Config::default()
+                ..self.sharing_config()
             },
             calls,
             admission: AdmissionConfig::default(),
             keep_alive: set.keep_alive,
-            leases: set.leases,
+            leases,
             contacts: set.contacts,
+            cooperative: self.cooperative,
         }
     }
 }

@@ -6,6 +6,19 @@ use futago_lab::document::Problem;
 use futago_lab::workload::{Access, FileLayout, IoPhase, IoWorkload};
 use serde::Deserialize;
 
+/// The distribution of the data of clients over files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Files {
+    /// One file for each client.
+    #[default]
+    Own,
+    /// One file for all clients, of which each has its blocks.
+    Shared,
+    /// One file, all of which every client reads.
+    Common,
+}
+
 /// The transfers of large files.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -14,7 +27,7 @@ pub struct Data {
     pub operation: IoPhase,
     /// A file for each client, or one for all.
     #[serde(default)]
-    pub file: FileLayout,
+    pub file: Files,
     /// The order of transfers.
     #[serde(default)]
     pub access: Access,
@@ -45,7 +58,11 @@ impl Data {
             let text = "a phase has operations on names, `mix`, or transfers, `data`, not both";
             return Err(Problem::new(text));
         }
-        if self.file == FileLayout::Shared && !shared {
+        if self.file == Files::Common && self.operation == IoPhase::Write {
+            let problem = Problem::new("a common file is only read");
+            return Err(problem.inside("file"));
+        }
+        if self.file != Files::Own && !shared {
             let problem = Problem::new("a shared file needs a directory that all clients share");
             let problem = problem.suggest("say `directory = …` in the phase");
             return Err(problem.inside("file"));
@@ -55,12 +72,16 @@ impl Data {
     }
 
     fn workload(&self, clients: u32) -> IoWorkload {
+        let is_common = self.file == Files::Common;
         IoWorkload {
-            clients,
+            clients: if is_common { 1 } else { clients },
             size_bytes: self.size.as_u64(),
             transfer_bytes: u32::try_from(self.transfer.as_u64()).unwrap_or(u32::MAX),
             block_bytes: self.block.unwrap_or(self.transfer).as_u64(),
-            file: self.file,
+            file: match self.file {
+                Files::Own => FileLayout::Own,
+                Files::Shared | Files::Common => FileLayout::Shared,
+            },
             access: self.access,
         }
     }
@@ -93,5 +114,9 @@ fn writes_all(phase: &world::Phase, read: &IoWorkload) -> bool {
     let same_places = written.file == read.file
         && (read.file == FileLayout::Own || written.block_bytes == read.block_bytes);
     let each = matches!(phase.amount, Amount::Operations(n) if n >= written.transfer_count());
-    data.phase == IoPhase::Write && same_places && each && written.size_bytes >= read.size_bytes
+    data.phase == IoPhase::Write
+        && written.clients == read.clients
+        && same_places
+        && each
+        && written.size_bytes >= read.size_bytes
 }

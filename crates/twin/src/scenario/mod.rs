@@ -16,7 +16,7 @@ mod workload;
 
 pub use body::{Body, Limits, Run};
 pub use cluster::{Cluster, Medium, ProtocolSettings};
-pub use data::Data;
+pub use data::{Data, Files};
 pub use result::summarize;
 pub use workload::{Directory, Phase, Workload};
 

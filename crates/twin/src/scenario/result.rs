@@ -2,11 +2,11 @@
 
 use super::Point;
 use crate::world::{
-    Measured, MeasuredOperation, MeasuredPhase, MeasuredResource, MeasuredTransactions,
-    ResourceClass,
+    Measured, MeasuredOperation, MeasuredPhase, MeasuredResource, MeasuredSources,
+    MeasuredTransactions, ResourceClass,
 };
 use futago_lab::results::{
-    Bound, LatencySummary, OperationResult, PhaseResult, PointResult, ResourceResult,
+    Bound, LatencySummary, OperationResult, PhaseResult, PointResult, ResourceResult, SourceResult,
     TransactionResult,
 };
 
@@ -41,12 +41,21 @@ fn phase_result(phase: &MeasuredPhase, clients: u32) -> PhaseResult {
         measured_s: phase.measured_s,
         operations: operations.collect(),
         transactions: transaction_result(phase),
+        sources: phase.sources.map(source_result),
         left: open.then_some(phase.left),
         resources: resources.collect(),
         bound: Bound::default(),
     };
     result.find_bound(clients);
     result
+}
+
+fn source_result(sources: MeasuredSources) -> SourceResult {
+    SourceResult {
+        bytes_from_servers: sources.bytes_from_servers,
+        bytes_from_clients: sources.bytes_from_clients,
+        copies_from_servers: sources.copies_from_servers,
+    }
 }
 
 fn operation_result(operation: &MeasuredOperation) -> OperationResult {

@@ -300,6 +300,8 @@ fn mistakes_of_workloads_are_reported() {
         data("operation = \"write\", block = \"1000\""),
         data("operation = \"write\", acess = \"random\""),
         data("operation = \"write\", file = \"shared\""),
+        data("operation = \"write\", file = \"common\""),
+        replaced("clients = 3", "clients = 3\ncooperative = true"),
         replaced(
             "name = \"shared\"",
             "name = \"shared\"\nnames = \"round-robbin\"",

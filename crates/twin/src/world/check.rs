@@ -2,7 +2,10 @@
 
 use super::{Activity, Amount, Data, Disk, Host, Latency, Mix, OperationKind, Phase, Place, Setup};
 
-use futago_lab::{document::bounds, workload::FileLayout};
+use futago_lab::{
+    document::bounds,
+    workload::{FileLayout, IoPhase},
+};
 
 /// Why a world cannot be made, or did not run to its end.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -66,7 +69,8 @@ fn is_read_only(phase: &Phase) -> bool {
             let mut kinds = mix.operations.iter().map(|(kind, _)| kind);
             kinds.all(|kind| kind.reads()) && mix.common <= 1 && phase.place != Place::Own
         }
-        Activity::Data(_) | Activity::Trace(_) => false,
+        Activity::Data(data) => data.is_common() && data.phase == IoPhase::Read,
+        Activity::Trace(_) => false,
     }
 }
 
@@ -257,6 +261,10 @@ impl Setup {
                 require(phase.place != Place::Own, || part("trace"), reason)?;
             }
         }
+        if self.protocol.cooperative {
+            let reason = "clients that share their caches have leases";
+            require(self.protocol.leases, || "protocol.leases".into(), reason)?;
+        }
         if self.protocol.leases {
             let reason = "clients with leases read what is there, or one common file";
             require(is_read_only(phase), || part("mix"), reason)?;
@@ -278,8 +286,13 @@ impl Setup {
         let workload = &data.workload;
         let checked = workload.check();
         checked.map_err(|mistake| wrong(part(mistake.of), mistake.reason))?;
+        let is_common = data.is_common() && data.phase == IoPhase::Read;
         let all = workload.clients as usize == self.client_count();
-        require(all, || part("clients"), "all clients take part")?;
+        require(
+            all || is_common,
+            || part("clients"),
+            "all clients take part",
+        )?;
         let shared = workload.file == FileLayout::Shared && place == Place::Own;
         let reason = "a shared file lies in a directory that clients share";
         require(!shared, || part("file"), reason)

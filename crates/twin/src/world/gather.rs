@@ -3,10 +3,10 @@
 use super::model::WorldModel;
 use super::process::World;
 use super::scene::Scene;
-use super::statistics::{OperationTable, OperationTally, TransactionTable, Usage};
+use super::statistics::{OperationTable, OperationTally, SourcesTable, TransactionTable, Usage};
 use super::{
-    Amount, Measured, MeasuredOperation, MeasuredPhase, MeasuredResource, MeasuredTransactions,
-    Phase, ResourceClass,
+    Activity, Amount, Measured, MeasuredOperation, MeasuredPhase, MeasuredResource,
+    MeasuredSources, MeasuredTransactions, Phase, ResourceClass,
 };
 use futago_des::ProcessId;
 use futago_des::ranks::{Ranks, share};
@@ -21,6 +21,7 @@ pub struct Gathered {
     resources: BTreeMap<(u32, ResourceClass), Use>,
     transactions: TransactionTable,
     left: BTreeMap<u32, u64>,
+    sources: SourcesTable,
 }
 
 /// How the resources of one class were used in one phase.
@@ -38,11 +39,13 @@ impl Gathered {
             resources: BTreeMap::new(),
             transactions: TransactionTable::new(),
             left: BTreeMap::new(),
+            sources: SourcesTable::new(),
         };
         for (id, process) in processes {
             let usage = match process {
                 World::Host(host) => {
                     gathered.add_counts(&host.transactions, &host.left);
+                    gathered.add_sources(&host.sources);
                     &host.usage
                 }
                 World::Link(link) => &link.usage,
@@ -68,6 +71,13 @@ impl Gathered {
         }
     }
 
+    fn add_sources(&mut self, sources: &SourcesTable) {
+        for (&phase, sources) in sources {
+            let all = self.sources.entry(phase).or_default();
+            all.add([sources.bytes_from_servers, sources.bytes_from_clients]);
+        }
+    }
+
     /// The counts of all ranks.
     pub fn share(self, ranks: &mut dyn Ranks) -> Result<Self, futago_des::Error> {
         if ranks.count() == 1 {
@@ -90,6 +100,7 @@ impl Gathered {
             entry.busiest_ns = entry.busiest_ns.max(usage.busiest_ns);
         }
         self.add_counts(&other.transactions, &other.left);
+        self.add_sources(&other.sources);
     }
 
     /// The results.
@@ -134,11 +145,27 @@ impl Gathered {
                 retries: tallies.map(|tally| tally.retries).sum(),
                 ..transactions.unwrap_or_default()
             },
+            sources: self
+                .sources
+                .get(&number)
+                .map(|sources| share_of(phase, *sources)),
             left: self.left.get(&number).copied().unwrap_or(0),
             resources: resources
                 .map(|(&(_, class), usage)| (class, resource(scene, class, usage, measured_s)))
                 .collect(),
         }
+    }
+}
+
+/// With the number of copies that the servers sent.
+fn share_of(phase: &Phase, sources: MeasuredSources) -> MeasuredSources {
+    let whole = match &phase.activity {
+        Activity::Data(data) => data.workload.size_bytes as f64,
+        _ => 0.0,
+    };
+    MeasuredSources {
+        copies_from_servers: ratio(sources.bytes_from_servers as f64, whole),
+        ..sources
     }
 }
 

@@ -27,6 +27,8 @@ pub struct MeasuredPhase {
     pub operations: BTreeMap<OperationKind, MeasuredOperation>,
     /// The outcomes of changes on several servers.
     pub transactions: MeasuredTransactions,
+    /// Where data came from that all clients read.
+    pub sources: Option<MeasuredSources>,
     /// Operations that had arrived and had not begun when the measured part ended.
     pub left: u64,
     /// By class of resource; those that the world does not have are not there.
@@ -68,6 +70,17 @@ pub struct MeasuredTransactions {
     pub conflicts: u64,
     /// Attempts at operations of any kind that came to nothing and were made again.
     pub retries: u64,
+}
+
+/// Where data came from that all clients read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MeasuredSources {
+    /// From servers, in bytes.
+    pub bytes_from_servers: u64,
+    /// From the caches of other clients, in bytes.
+    pub bytes_from_clients: u64,
+    /// How often the servers sent the whole data.
+    pub copies_from_servers: f64,
 }
 
 /// A class of resources, all of which do the same for the system.

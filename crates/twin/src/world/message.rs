@@ -3,7 +3,7 @@
 use super::MessageSize;
 use futago_base::{Payload, RequestId, ServerId, SessionId, Time};
 use futago_wire::{
-    Outcome, Peer, PeerAnswer, Request,
+    CacheReply, CacheRequest, Outcome, Peer, PeerAnswer, Request,
     codec::{DATA_SUM_BYTES, HEADER_BYTES},
 };
 use serde::{Deserialize, Serialize};
@@ -84,6 +84,20 @@ pub enum Content {
     Peer(Peer),
     /// Its answer.
     PeerAnswer(PeerAnswer),
+    /// From a client to a client that shares its cache.
+    CacheRequest {
+        /// The sender's session, and its number for the request.
+        id: RequestId,
+        /// The request.
+        request: CacheRequest,
+    },
+    /// Its answer.
+    CacheReply {
+        /// The request that is answered.
+        id: RequestId,
+        /// The answer.
+        reply: CacheReply,
+    },
 }
 
 impl PutIn {
@@ -152,6 +166,10 @@ impl Message {
             Content::Outcome { outcome, .. } => postcard::experimental::serialized_size(outcome),
             Content::Peer(peer) => postcard::experimental::serialized_size(peer),
             Content::PeerAnswer(answer) => postcard::experimental::serialized_size(answer),
+            Content::CacheRequest { request, .. } => {
+                postcard::experimental::serialized_size(request)
+            }
+            Content::CacheReply { reply, .. } => postcard::experimental::serialized_size(reply),
         };
         // Everything that the wire can carry can be measured.
         size.unwrap_or_default()

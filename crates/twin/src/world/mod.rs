@@ -30,8 +30,8 @@ pub use client::{
 };
 pub use latency::Latency;
 pub use measured::{
-    Measured, MeasuredOperation, MeasuredPhase, MeasuredResource, MeasuredTransactions,
-    ResourceClass,
+    Measured, MeasuredOperation, MeasuredPhase, MeasuredResource, MeasuredSources,
+    MeasuredTransactions, ResourceClass,
 };
 pub use options::RunOptions;
 pub use run::{check, run, run_on};

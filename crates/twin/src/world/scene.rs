@@ -136,6 +136,14 @@ impl Scene {
         }
     }
 
+    /// The host of a client if clients share their caches.
+    pub fn sharing_host(&self, number: u32) -> Option<u32> {
+        let shares = self.setup.protocol.cooperative;
+        shares
+            .then(|| self.host_of(Party::Client(number)))
+            .flatten()
+    }
+
     /// The contact server of a client: one of its host, else any, spread evenly.
     fn contact_of(&self, number: u32) -> Option<ServerId> {
         let host = self.host_of(Party::Client(number));

@@ -1,7 +1,7 @@
 //! Counts of events that become certain.
 
 use super::scene::Window;
-use super::{MeasuredTransactions, OperationKind, ResourceClass};
+use super::{MeasuredSources, MeasuredTransactions, OperationKind, ResourceClass};
 use futago_base::Errno;
 use futago_server::TransactionCounts;
 use hdrhistogram::Histogram;
@@ -35,6 +35,12 @@ pub enum Output {
         window: Window,
         at_ns: u64,
         counts: TransactionCounts,
+    },
+    /// An operation has read data that all clients read: bytes from servers and from clients.
+    Sources {
+        window: Window,
+        at_ns: u64,
+        sources: [u64; 2],
     },
     /// An operation has arrived, and has not begun when the measured part ended.
     Left { window: Window, arrived_ns: u64 },
@@ -82,6 +88,16 @@ pub type UsageTable = BTreeMap<(u32, ResourceClass), Usage>;
 
 /// The outcomes of the transactions of one host's servers, by phase.
 pub type TransactionTable = BTreeMap<u32, MeasuredTransactions>;
+
+/// Where the data that all clients read came from, at the clients of one host, by phase.
+pub type SourcesTable = BTreeMap<u32, MeasuredSources>;
+
+impl MeasuredSources {
+    pub(super) const fn add(&mut self, [servers, clients]: [u64; 2]) {
+        self.bytes_from_servers += servers;
+        self.bytes_from_clients += clients;
+    }
+}
 
 impl MeasuredTransactions {
     pub(super) fn add(&mut self, counts: TransactionCounts) {

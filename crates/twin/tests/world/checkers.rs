@@ -1,6 +1,6 @@
 //! Every event of a world can be taken back.
 
-use crate::setups::{faulty, looking, mixed};
+use crate::setups::{broadcast, faulty, faulty_broadcast, looking, mixed};
 use futago_twin::world::check;
 
 #[test]
@@ -8,4 +8,6 @@ fn every_event_can_be_taken_back() {
     check(&mixed(2, 3, 1)).expect("undos restore everything");
     check(&faulty(2, 2, 1)).expect("undos restore everything");
     check(&looking(mixed(2, 3, 1))).expect("undos restore everything");
+    check(&broadcast(2, 3, 3, true)).expect("undos restore everything");
+    check(&faulty_broadcast(2, 3, 3, 1)).expect("undos restore everything");
 }

@@ -1,6 +1,8 @@
 //! A world is the same under every executor.
 
-use crate::setups::{faulty, looking, mixed, recorded, run_by, with_disks};
+use crate::setups::{
+    broadcast, faulty, faulty_broadcast, looking, mixed, recorded, run_by, with_disks,
+};
 use futago_des::{Executor, ranks::in_process};
 use futago_store::Sync;
 use futago_twin::world::{Measured, RunOptions, Setup, run_on};
@@ -88,6 +90,20 @@ fn they_make_no_difference_to_traces() {
         let mut setup = mixed(3, 4, seed);
         setup.phases = vec![recorded(), recorded()];
         assert_same_for_all(&setup, &[(1, 1), (1, 4), (2, 1), (4, 2)]);
+    }
+}
+
+#[test]
+fn they_make_no_difference_to_clients_that_share_caches() {
+    for is_cooperative in [true, false] {
+        let setup = broadcast(2, 5, 6, is_cooperative);
+        assert_same_for_all(&setup, &[(1, 1), (1, 4), (2, 1), (2, 2)]);
+    }
+    for setup in [
+        faulty_broadcast(2, 5, 6, 1),
+        looking(broadcast(2, 5, 4, true)),
+    ] {
+        assert_same_for_all(&setup, &[(1, 4), (2, 2)]);
     }
 }
 

@@ -1,6 +1,7 @@
 //! The simulated world: what it predicts, and that it does not matter who runs it.
 
 mod checkers;
+mod cooperative;
 mod data;
 mod executors;
 mod finding;

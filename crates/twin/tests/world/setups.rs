@@ -64,6 +64,7 @@ pub fn protocol(partitions: usize) -> Protocol {
         keep_alive: false,
         leases: false,
         contacts: false,
+        cooperative: false,
     }
 }
 
@@ -391,4 +392,60 @@ pub fn with_disks(mut setup: Setup, sync: Sync) -> Setup {
     };
     setup.disk = Some((disk, sync));
     setup
+}
+
+/// Clients on hosts of their own that read one file at once, which none of them has cached. All
+/// hosts have the servers' interface, and nothing but the network takes time.
+pub fn broadcast(servers: u32, clients: u32, mib: u64, is_cooperative: bool) -> Setup {
+    let mut setup = ppmds(servers, clients, 1_000, 1);
+    for host in &mut setup.hosts {
+        host.send_bytes_per_s = SERVER_BYTES_PER_S;
+        host.receive_bytes_per_s = SERVER_BYTES_PER_S;
+    }
+    setup.network.message_size = MessageSize::Encoded;
+    setup.network.packet_bytes = 65_536;
+    setup.store.latency = Latency::ZERO;
+    setup.phases = vec![transfers(
+        "broadcast",
+        Place::Shared(0),
+        IoPhase::Read,
+        IoWorkload {
+            size_bytes: mib << 20,
+            file: FileLayout::Shared,
+            ..own_files(1)
+        },
+        Amount::Operations(mib),
+    )];
+    if let Activity::Data(data) = &mut setup.phases[0].activity {
+        data.fill = true;
+    }
+    if is_cooperative {
+        share_caches(&mut setup.protocol);
+    }
+    setup
+}
+
+/// The same with messages that are lost, doubled and late, and a client that dies meanwhile.
+pub fn faulty_broadcast(servers: u32, clients: u32, mib: u64, seed: u64) -> Setup {
+    let mut setup = broadcast(servers, clients, mib, true);
+    setup.seed = seed;
+    setup.protocol.calls.resend_min = Duration::from_millis(5);
+    setup.protocol.client.cache_timeout = Duration::from_millis(20);
+    setup.faults = Faults {
+        lost: 0.01,
+        doubled: 0.02,
+        late: 0.05,
+        late_ns: 3_000_000,
+        dead_clients: vec![(1, 60_000_000)],
+        ..Faults::default()
+    };
+    setup
+}
+
+/// Clients share their caches from now on.
+pub const fn share_caches(protocol: &mut Protocol) {
+    protocol.leases = true;
+    protocol.calls.leases = true;
+    protocol.cooperative = true;
+    protocol.client.copy_sums = false;
 }

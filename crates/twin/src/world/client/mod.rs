@@ -5,6 +5,7 @@ mod files;
 mod leaves;
 mod names;
 mod operation;
+mod sharing;
 mod task;
 #[cfg(test)]
 mod tests;
@@ -14,20 +15,21 @@ mod workload;
 
 use super::host::Moment;
 use super::message::{Content, Message, Party, session_of};
-use super::scene::{Scene, engine_ns, wall};
+use super::scene::{Scene, Stage, Window, engine_ns, wall};
 use super::statistics::Output;
-use super::{Place, ResourceClass};
+use super::{Activity, Phase, Place, ResourceClass};
 use files::Files;
-use futago_base::{FileId, ServerId, Time};
-use futago_client::Memory;
+use futago_base::{FileId, RequestId, ServerId, Time};
+use futago_client::{Config, Memory};
 use futago_driver::{CallOutput, Calls};
 use futago_trace::ROOT;
-use futago_wire::{Body, Failure, Frame, Header, MessageKind, Reply, header::features};
+use futago_wire::{Body, Failure, Frame, Header, MessageKind, Outcome, Reply, header::features};
 use leaves::Answer;
 use operation::Operation;
 use serde::Serialize;
+use sharing::Parked;
 use std::sync::Arc;
-use task::{Ended, Task, Tools};
+use task::{Ended, Incoming, Sources, Task, Tools};
 use trace::StepFiles;
 use workload::Workload;
 
@@ -51,6 +53,9 @@ pub struct ClientProcess {
     /// Its operation, if one is under way.
     task: Option<Task>,
     keep_alive: Option<Task>,
+    /// Requests of other clients.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    parked: Vec<Parked>,
 }
 
 /// The small parts of a client.
@@ -100,6 +105,7 @@ impl ClientProcess {
             memory,
             task: None,
             keep_alive: None,
+            parked: Vec::new(),
         }
     }
 }
@@ -139,32 +145,40 @@ impl ClientProcess {
         &mut self,
         message: &Message,
         at: &mut Moment<'_>,
-        mut undo: Option<&mut ClientUndo>,
+        undo: Option<&mut ClientUndo>,
     ) {
-        let (Content::Outcome { id, outcome }, Party::Server(from)) =
-            (&message.content, message.from)
-        else {
-            return;
-        };
         if self.state.dead {
             return;
         }
+        match (&message.content, message.from) {
+            (Content::Outcome { id, outcome }, Party::Server(from)) => {
+                self.receive_outcome(message, from, (*id, outcome), at, undo);
+            }
+            (Content::CacheRequest { id, request }, Party::Client(_)) => {
+                self.receive_request(message, (*id, request), at, undo);
+            }
+            (Content::CacheReply { id, reply }, Party::Client(_)) => {
+                self.receive_copy(message, (*id, reply), at, undo);
+            }
+            _ => {}
+        }
+    }
+
+    /// A server has answered.
+    fn receive_outcome(
+        &mut self,
+        message: &Message,
+        from: ServerId,
+        (id, outcome): (RequestId, &Outcome),
+        at: &mut Moment<'_>,
+        mut undo: Option<&mut ClientUndo>,
+    ) {
         at.ns = at.ns.max(self.state.free_ns);
-        let costs = &at.scene.setup.costs.client;
         let names = match outcome {
             Ok(Reply::Listing { entries, .. }) => entries.len(),
             _ => 0,
         };
-        let messages = at.client_messages(message.from);
-        // A process in its time slice has paid for it.
-        let batch_ns = if at.has_core { 0.0 } else { messages.batch_ns };
-        at.occupy_and_copy(
-            batch_ns
-                + at.dear(costs.input_ns)
-                + costs.listed_name_ns * names as f64
-                + at.receive_ns(message, messages.byte_received_ns, costs.found_whole),
-            at.left_bytes(message),
-        );
+        self.take_in(message, names, at);
         self.state.free_ns = at.ns;
         if *outcome == Err(Failure::SessionExpired) {
             if id.session == self.calls.session() {
@@ -182,6 +196,21 @@ impl ClientProcess {
             self.calls.received(from, &header, outcome, payload, now);
         }
         self.go_on(at, undo);
+    }
+
+    /// Receives a message with so many names of a listing.
+    fn take_in(&self, message: &Message, names: usize, at: &mut Moment<'_>) {
+        let costs = &at.scene.setup.costs.client;
+        let messages = at.client_messages(message.from);
+        // A process in its time slice has paid for it.
+        let batch_ns = if at.has_core { 0.0 } else { messages.batch_ns };
+        at.occupy_and_copy(
+            batch_ns
+                + at.dear(costs.input_ns)
+                + costs.listed_name_ns * names as f64
+                + at.receive_ns(message, messages.byte_received_ns, costs.found_whole),
+            at.left_bytes(message),
+        );
     }
 
     /// The timer has run out.
@@ -245,7 +274,7 @@ impl ClientProcess {
                 outcome: Err(Failure::SessionExpired),
                 payload: futago_base::Payload::empty(),
             };
-            self.answered(answer, at, undo.as_deref_mut());
+            self.answered(Incoming::Answer(answer), at, undo.as_deref_mut());
         }
     }
 
@@ -271,10 +300,34 @@ impl ClientProcess {
         while let Some(output) = self.calls.next_output() {
             self.perform(output, at, undo.as_deref_mut());
         }
+        self.finish(at, undo);
+    }
+
+    /// Does what follows from everything that has changed.
+    fn finish(&mut self, at: &mut Moment<'_>, undo: Option<&mut ClientUndo>) {
+        if !self.parked.is_empty() {
+            self.serve(at);
+        }
         if let Some(undo) = undo {
             undo.calls = Some(self.calls.take_changes());
         }
         self.arm(at);
+    }
+
+    /// The settings of the core. A client that prepares data takes no leases, so that none of the
+    /// data is cached before the phase.
+    fn config(&self, scene: &Scene) -> Config {
+        let config = scene.client_config(self.number);
+        let round = self.state.workload.round;
+        let activity = scene.phase_of(round).map(|phase| &phase.activity);
+        let prepares = Stage::of(round) == Stage::Prepare;
+        match activity {
+            Some(Activity::Data(_)) if prepares => Config {
+                lease_trust: None,
+                ..config
+            },
+            _ => config,
+        }
     }
 
     fn perform(&mut self, output: CallOutput, at: &mut Moment<'_>, undo: Option<&mut ClientUndo>) {
@@ -297,7 +350,7 @@ impl ClientProcess {
                     outcome,
                     payload,
                 };
-                self.answered(answer, at, undo);
+                self.answered(Incoming::Answer(answer), at, undo);
             }
         }
     }
@@ -317,7 +370,7 @@ impl ClientProcess {
             sent,
         );
         self.state.free_ns = self.state.free_ns.max(at.ns);
-        let id = futago_base::RequestId {
+        let id = RequestId {
             session: frame.header.session,
             sequence: frame.header.sequence,
         };
@@ -339,15 +392,15 @@ impl ClientProcess {
         at.out.messages.push((found_from_ns, message));
     }
 
-    fn answered(&mut self, answer: Answer, at: &mut Moment<'_>, undo: Option<&mut ClientUndo>) {
+    fn answered(&mut self, incoming: Incoming, at: &mut Moment<'_>, undo: Option<&mut ClientUndo>) {
         let asked = |task: &Option<Task>| {
             let task = task.as_ref();
-            task.is_some_and(|task| task.has_drawn(answer.sequence))
+            task.is_some_and(|task| task.has_drawn(incoming.sequence()))
         };
         if asked(&self.task) {
-            self.step(Slot::Main, Some(answer), at, undo);
+            self.step(Slot::Main, Some(incoming), at, undo);
         } else if asked(&self.keep_alive) {
-            self.step(Slot::KeepAlive, Some(answer), at, undo);
+            self.step(Slot::KeepAlive, Some(incoming), at, undo);
         }
     }
 
@@ -355,10 +408,11 @@ impl ClientProcess {
     fn step(
         &mut self,
         slot: Slot,
-        answer: Option<Answer>,
+        incoming: Option<Incoming>,
         at: &mut Moment<'_>,
         mut undo: Option<&mut ClientUndo>,
     ) {
+        let (config, mut asked) = (self.config(at.scene), Vec::new());
         let task = match slot {
             Slot::Main => &mut self.task,
             Slot::KeepAlive => &mut self.keep_alive,
@@ -368,13 +422,16 @@ impl ClientProcess {
         let tools = Tools {
             client: self.number,
             map: &at.scene.map,
-            config: at.scene.client_config(self.number),
+            config,
             setup: &at.scene.setup,
+            host: at.scene.sharing_host(self.number),
             calls: &mut self.calls,
             memory: &mut self.memory,
+            asked: &mut asked,
         };
-        let Some(ended) = current.go_on(now, answer, tools) else {
-            return;
+        let ended = current.go_on(now, incoming, tools);
+        let Some(ended) = ended else {
+            return self.ask_clients(asked, at);
         };
         let changes = self.memory.take_changes();
         let operation = current.operation;
@@ -512,7 +569,9 @@ impl ClientProcess {
             .flatten()
             .map(|time: Time| engine_ns(time));
         let others = [self.state.next_ns, self.state.keep_alive_ns];
-        let Some(due_ns) = times.chain(others.into_iter().flatten()).min() else {
+        let parked = self.parked.iter().map(Parked::due_ns);
+        let others = others.into_iter().flatten().chain(parked);
+        let Some(due_ns) = times.chain(others).min() else {
             return;
         };
         let due_ns = due_ns.max(at.ns);
@@ -547,9 +606,23 @@ fn measure(
             outcome: ended.outcome.map(|done| done.bytes),
             retries: ended.retries,
         });
+        count_sources(operation, ended.sources, window, at);
     }
     if workload.arrivals(at.scene).is_some() {
         let times = [arrived_ns, began_ns, at.ns];
         at.used(ResourceClass::Client, times);
+    }
+}
+
+/// Counts where a read of data that all clients read has come from.
+fn count_sources(operation: Operation, sources: Sources, window: Window, at: &mut Moment<'_>) {
+    let phase = at.scene.setup.phases.get(window.phase as usize);
+    let reads = |phase: &Phase| matches!(&phase.activity, Activity::Data(data) if data.is_common());
+    if matches!(operation, Operation::Work(Work::Data(_))) && phase.is_some_and(reads) {
+        at.out.outputs.push(Output::Sources {
+            window,
+            at_ns: at.ns,
+            sources: [sources.servers, sources.clients],
+        });
     }
 }

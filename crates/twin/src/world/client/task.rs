@@ -1,11 +1,13 @@
 //! An operation under way: not a suspended future but the record of what has happened to it.
 
-use super::leaves::{Answer, Leaves};
+use super::leaves::{Answer, Asked, Copied, Leaves, Step};
 use super::operation::{Done, Operation};
+use super::sharing::{Parked, Ready};
 use crate::world::Setup;
-use futago_base::{ClusterMap, Errno, SessionId, Time};
-use futago_client::{Client, Config, Memory};
+use futago_base::{ClusterMap, Errno, Payload, Time};
+use futago_client::{Client, Config, Memory, Served};
 use futago_driver::Calls;
+use futago_wire::SharingCounters;
 use serde::Serialize;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
@@ -31,12 +33,27 @@ pub struct Task {
     pub wake: Option<Time>,
 }
 
-/// A moment in which the operation went on.
-#[derive(Clone, Debug, Serialize)]
-struct Step {
-    now: Time,
-    session: SessionId,
-    answer: Option<Answer>,
+/// A message that an operation has waited for.
+#[derive(Debug)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "most are answers, and all are passed on at once"
+)]
+pub enum Incoming {
+    /// The answer of a server.
+    Answer(Answer),
+    /// A message of another client.
+    Copied(Box<Copied>),
+}
+
+impl Incoming {
+    /// The number of the request that it belongs to.
+    pub const fn sequence(&self) -> u64 {
+        match self {
+            Self::Answer(answer) => answer.sequence,
+            Self::Copied(copied) => copied.sequence,
+        }
+    }
 }
 
 /// How far a task was.
@@ -55,6 +72,25 @@ pub struct Ended {
     pub waited: bool,
     /// Attempts that came to nothing before.
     pub retries: u32,
+    /// The data that it has read from servers and from other clients, in bytes.
+    pub sources: Sources,
+}
+
+/// Where data came from, in bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sources {
+    pub servers: u64,
+    pub clients: u64,
+}
+
+impl Sources {
+    /// Those between two counts.
+    const fn between(before: &SharingCounters, after: &SharingCounters) -> Self {
+        Self {
+            servers: after.bytes_from_servers - before.bytes_from_servers,
+            clients: after.bytes_from_peers - before.bytes_from_peers,
+        }
+    }
 }
 
 /// The tools of an operation.
@@ -63,8 +99,12 @@ pub struct Tools<'a> {
     pub map: &'a ClusterMap,
     pub setup: &'a Setup,
     pub config: Config,
+    /// The host of a client that shares its cache.
+    pub host: Option<u32>,
     pub calls: &'a mut Calls,
     pub memory: &'a mut Memory,
+    /// Requests to other clients.
+    pub asked: &'a mut Vec<Asked>,
 }
 
 impl Task {
@@ -104,35 +144,131 @@ impl Task {
 
     /// Goes on, with an answer or because time has passed. Returns how the operation ended, if it
     /// did. The memory changes only if it did; the changes have been recorded.
-    pub fn go_on(&mut self, now: Time, answer: Option<Answer>, tools: Tools<'_>) -> Option<Ended> {
-        let session = tools.calls.session();
-        self.steps.push(Step {
-            now,
-            session,
-            answer,
-        });
-        let leaves = Leaves::new(tools.calls, &mut self.sequences, self.random);
+    pub fn go_on(
+        &mut self,
+        now: Time,
+        incoming: Option<Incoming>,
+        tools: Tools<'_>,
+    ) -> Option<Ended> {
+        self.begin_step(now, incoming, tools.calls);
+        let leaves = Leaves::new(tools.calls, &mut self.sequences, self.random, tools.host);
         let outcome = {
             let lent = Lent::new(&leaves, tools.map, tools.config, tools.memory);
-            let ended = lent.core().map(|core| {
+            let core = lent.core();
+            core.and_then(|core| {
                 let performed = self.operation.perform(core, tools.client, tools.setup);
-                replay(pin!(performed), &leaves, &self.steps)
-            });
-            ended.flatten()
+                run(core, &leaves, pin!(performed), &self.steps)
+            })
         };
         self.wake = leaves.wake();
+        tools.asked.append(&mut leaves.take_asked());
         if outcome.is_none() {
             let changes = tools.memory.take_changes();
             tools.memory.take_back(changes);
         }
         let retries = leaves.pauses();
         let waited = self.steps.len() > 1;
-        outcome.map(|outcome| Ended {
+        outcome.map(|(outcome, sources)| Ended {
             outcome,
             waited,
             retries,
+            sources,
         })
     }
+
+    fn begin_step(&mut self, now: Time, incoming: Option<Incoming>, calls: &Calls) {
+        let (answer, copied) = match incoming {
+            Some(Incoming::Answer(answer)) => (Some(answer), None),
+            Some(Incoming::Copied(copied)) => (None, Some(copied)),
+            None => (None, None),
+        };
+        self.steps.push(Step {
+            now,
+            session: calls.session(),
+            answer,
+            copied,
+        });
+    }
+
+    /// Answers other clients with the core as this operation has left it. Returns the answers that
+    /// are ready, in order, and removes their requests.
+    pub fn serve(&mut self, now: Time, parked: &mut Vec<Parked>, tools: Tools<'_>) -> Vec<Ready> {
+        let leaves = Leaves::new(tools.calls, &mut self.sequences, self.random, tools.host);
+        let copies = {
+            let lent = Lent::new(&leaves, tools.map, tools.config, tools.memory);
+            let copies = lent.core().map(|core| {
+                // The core knows the fetches of the operation for as long as its future lives.
+                let performed = self.operation.perform(core, tools.client, tools.setup);
+                let mut performed = pin!(performed);
+                replay(performed.as_mut(), &leaves, &self.steps, false);
+                answer_all(core, &leaves, now, parked)
+            });
+            copies.unwrap_or_default()
+        };
+        let changes = tools.memory.take_changes();
+        tools.memory.take_back(changes);
+        copies
+    }
+}
+
+/// Runs an operation one step further. Returns its outcome, and where its data has come from.
+fn run<T>(
+    core: &Client<&Leaves<'_>>,
+    leaves: &Leaves<'_>,
+    performed: Pin<&mut impl Future<Output = T>>,
+    steps: &[Step],
+) -> Option<(T, Sources)> {
+    let before = core.sharing_counters();
+    let outcome = replay(performed, leaves, steps, true)?;
+    let sources = Sources::between(&before, &core.sharing_counters());
+    Some((outcome, sources))
+}
+
+/// As [`Task::serve`], while no operation is under way.
+pub fn serve_idle(now: Time, parked: &mut Vec<Parked>, tools: Tools<'_>) -> Vec<Ready> {
+    let mut sequences = Vec::new();
+    let leaves = Leaves::new(tools.calls, &mut sequences, 0, tools.host);
+    let copies = {
+        let lent = Lent::new(&leaves, tools.map, tools.config, tools.memory);
+        let copies = lent
+            .core()
+            .map(|core| answer_all(core, &leaves, now, parked));
+        copies.unwrap_or_default()
+    };
+    let changes = tools.memory.take_changes();
+    tools.memory.take_back(changes);
+    copies
+}
+
+/// Answers as many requests as it can. The others stay, and are tried again at every event: the
+/// core then looks its cache up anew, as it does whenever a fetch has ended.
+fn answer_all(
+    core: &Client<&Leaves<'_>>,
+    leaves: &Leaves<'_>,
+    now: Time,
+    parked: &mut Vec<Parked>,
+) -> Vec<Ready> {
+    let mut copies = Vec::new();
+    for mut request in std::mem::take(parked) {
+        leaves.begin_answer(now, request.waits_since);
+        let mut answer = pin!(core.serve_cache(request.request.clone()));
+        match answer
+            .as_mut()
+            .poll(&mut Context::from_waker(Waker::noop()))
+        {
+            Poll::Ready(Served::Copy(data)) => copies.push(Ready { request, data }),
+            Poll::Ready(Served::Reply(_)) => copies.push(Ready {
+                request,
+                data: Payload::empty(),
+            }),
+            Poll::Pending => {
+                request.waits_since = leaves.waits_since();
+                request.wake = leaves.wake();
+                parked.push(request);
+            }
+        }
+    }
+    copies
 }
 
 /// A core with a memory that is lent to it, and comes back even if the core panics: what runs ahead
@@ -170,17 +306,17 @@ impl Drop for Lent<'_, '_> {
     }
 }
 
-/// Runs an operation from its beginning through all steps; the last one is live.
+/// Runs an operation from its beginning through all steps; the last one may be live.
 fn replay<T>(
     mut future: Pin<&mut impl Future<Output = T>>,
     leaves: &Leaves<'_>,
     steps: &[Step],
+    live: bool,
 ) -> Option<T> {
     let mut ended = None;
     for (index, step) in steps.iter().enumerate() {
         debug_assert!(ended.is_none(), "it goes on after its end");
-        let live = index + 1 == steps.len();
-        leaves.begin(step.now, step.session, step.answer.clone(), live);
+        leaves.begin(step, live && index + 1 == steps.len());
         let polled = future
             .as_mut()
             .poll(&mut Context::from_waker(Waker::noop()));

@@ -1,6 +1,7 @@
 //! How a client is brought back to where it was.
 
 use super::files::FoundFile;
+use super::sharing::Parked;
 use super::task::{Progress, Task};
 use super::{ClientProcess, Names, State};
 use futago_client::MemoryUndo;
@@ -18,6 +19,7 @@ pub struct ClientUndo {
     pub(super) memory: Vec<MemoryUndo>,
     pub(super) task: TaskUndo,
     pub(super) keep_alive: TaskUndo,
+    pub(super) parked: Vec<Parked>,
 }
 
 /// The undo of a step of a task.
@@ -70,6 +72,7 @@ impl ClientProcess {
             memory: Vec::new(),
             task: TaskUndo::of(&self.task),
             keep_alive: TaskUndo::of(&self.keep_alive),
+            parked: self.parked.clone(),
         }
     }
 
@@ -101,5 +104,6 @@ impl ClientProcess {
         }
         undo.task.restore(&mut self.task);
         undo.keep_alive.restore(&mut self.keep_alive);
+        self.parked = undo.parked;
     }
 }

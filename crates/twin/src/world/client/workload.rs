@@ -218,6 +218,7 @@ impl Workload {
                 let work = NameWork::make_common(phase.place, directory, file, mix.file_bytes);
                 Some(Operation::Work(Work::Names(work)))
             }
+            Activity::Data(data) if data.is_common() && client > 0 => None,
             Activity::Data(data) => {
                 let Some(file) = self.file else {
                     return (index < 4).then_some(Operation::MakeFile(directory, *data));

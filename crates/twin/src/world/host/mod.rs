@@ -22,7 +22,7 @@ use super::event::Event;
 use super::message::Party;
 use super::process::{World, WorldUndo};
 use super::scene::{Scene, Window};
-use super::statistics::{OperationTable, Output, TransactionTable, UsageTable};
+use super::statistics::{OperationTable, Output, SourcesTable, TransactionTable, UsageTable};
 use crate::random::Random;
 use cores::CoresUndo;
 use futago_base::ServerId;
@@ -52,6 +52,8 @@ pub struct Host {
     pub usage: UsageTable,
     #[serde(skip)]
     pub transactions: TransactionTable,
+    #[serde(skip)]
+    pub sources: SourcesTable,
     /// Operations that have not begun, by phase.
     #[serde(skip)]
     pub left: BTreeMap<u32, u64>,
@@ -142,6 +144,7 @@ impl Host {
             clients: (0..setup.clients).map(client).collect(),
             usage: UsageTable::new(),
             transactions: TransactionTable::new(),
+            sources: SourcesTable::new(),
             left: BTreeMap::new(),
             operations,
             out: Consequences::default(),
@@ -356,7 +359,14 @@ impl Host {
                 let table = self.transactions.entry(window.phase).or_default();
                 table.add(counts);
             }
-            Output::Operation { .. } | Output::Transactions { .. } => {}
+            Output::Sources {
+                window,
+                at_ns,
+                sources,
+            } if window.contains(at_ns) => {
+                self.sources.entry(window.phase).or_default().add(sources);
+            }
+            Output::Operation { .. } | Output::Transactions { .. } | Output::Sources { .. } => {}
         }
     }
 

@@ -130,7 +130,9 @@ impl ServerProcess {
             }
             Content::Peer(peer) => (Input::Peer(peer.clone()), None),
             Content::PeerAnswer(answer) => (Input::PeerAnswer(*answer), None),
-            Content::Outcome { .. } => return,
+            Content::Outcome { .. } | Content::CacheRequest { .. } | Content::CacheReply { .. } => {
+                return;
+            }
         };
         if let Some(refusal) = self.driver.admit(&input) {
             return self.refuse(refusal, at);

@@ -109,4 +109,6 @@ pub struct Protocol {
     pub leases: bool,
     /// Clients with leases ask a server of their own host first, or any if there is none.
     pub contacts: bool,
+    /// Clients with leases read file data from each other's caches.
+    pub cooperative: bool,
 }

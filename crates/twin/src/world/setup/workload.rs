@@ -265,6 +265,14 @@ pub struct Data {
     pub fill: bool,
 }
 
+impl Data {
+    /// Whether all clients read the data of the first one, which alone prepares it: then that is
+    /// the only client of the workload.
+    pub const fn is_common(&self) -> bool {
+        self.workload.clients == 1
+    }
+}
+
 /// One phase of the workload. A client has one operation under way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Phase {
