@@ -28,8 +28,8 @@ use tokio::{
 
 /// The most connections of other clients.
 const CONNECTIONS_MAX: usize = 1024;
-/// The most requests of one connection that wait for their answers. A client has a few under way for
-/// each of its reads.
+/// The most requests of one connection that wait for their answers. A client has a few under way
+/// for each of its reads.
 const UNDER_WAY_MAX: usize = 1024;
 /// No more messages are read from a client that leaves so many bytes unread.
 const UNREAD_BYTES_MAX: usize = 8 << 20;

@@ -1,5 +1,6 @@
 //! Hostile bytes against the servers of a mounted Futago, and against clients that share their
-//! caches. After each attack the servers must be the same processes with bounded memory, and the mount must have worked all the time.
+//! caches. After each attack the servers must be the same processes with bounded memory, and the
+//! mount must have worked all the time.
 
 mod attack;
 mod proxy;
