@@ -79,6 +79,13 @@ impl Fetches {
         state.under_way.iter().any(|part| part.has(file, offset))
     }
 
+    /// Whether the home is being asked about a byte.
+    pub fn are_planned(&self, file: FileId, offset: u64) -> bool {
+        let state = self.0.borrow();
+        let mut under_way = state.under_way.iter();
+        under_way.any(|part| part.depth.is_none() && part.has(file, offset))
+    }
+
     /// The outlook for a fetch of this depth that waits for the byte at an offset.
     pub fn outlook(&self, file: FileId, offset: u64, depth: u8) -> Outlook {
         let state = self.0.borrow();

@@ -79,7 +79,6 @@ impl<C: Context> Client<C> {
         versions: DataVersions,
         range: Range<u64>,
     ) -> Option<Payload> {
-        let planning = self.fetches.begin(id, range.clone(), None);
         let plan = self.plan(id, versions, &range).await?;
         let parts = parts(&plan, &range);
         let begin = |part: &Part| {
@@ -87,7 +86,6 @@ impl<C: Context> Client<C> {
                 .begin(id, part.range.clone(), Some(part.depth()))
         };
         let fetches: Vec<_> = parts.iter().map(begin).collect();
-        drop(planning);
         let read = parts.iter().zip(fetches).map(|(part, fetch)| Transfer {
             bytes: (part.range.end - part.range.start) as usize,
             future: self.fetch_part(id, versions, part, fetch),
@@ -235,30 +233,52 @@ impl<C: Context> Client<C> {
         });
     }
 
-    /// The plan for a range. The home is asked if it is not planned yet. `None` if it does not
-    /// answer.
+    /// The plan for a range. The home is asked if it is not planned yet, and once at a time: it
+    /// counts on those that it has sent to a piece. `None` if it does not answer.
     async fn plan(&self, id: FileId, versions: DataVersions, range: &Range<u64>) -> Option<Plan> {
         let wanted = range.start / PIECE_BYTES..range.end.div_ceil(PIECE_BYTES);
-        let size = self.clean_state(id)?.attributes.size;
-        let known = self.with_sharing(|sharing| sharing.plans.get(id).cloned());
-        let known = known.filter(|plan| plan.is_of(versions.now));
-        let mut plan = known.unwrap_or_else(|| Plan::new(versions.now));
-        if let Some(missing) = plan.missing(&wanted, size.div_ceil(PIECE_BYTES)) {
-            let request = Request::FindCopies {
-                id,
-                first: missing.start,
-                pieces: (missing.end - missing.start) as u32,
-                door: self.context().door()?,
-                failed: plan.failed().to_vec(),
+        let pieces = self.clean_state(id)?.attributes.size.div_ceil(PIECE_BYTES);
+        let mut plan = loop {
+            let plan = self.known_plan(id, versions);
+            let Some(missing) = plan.missing(&wanted, pieces) else {
+                break plan;
             };
-            let reply = self.ask(self.map().home(id), request).await;
-            let Ok(Reply::Copies { holders, sources }) = reply else {
-                return None;
-            };
-            plan.extend(&missing, holders, &sources);
-        }
+            if self.fetches.are_planned(id, missing.start * PIECE_BYTES) {
+                self.fetches.one_ends().await;
+            } else {
+                break self.extended(id, plan, missing).await?;
+            }
+        };
         plan.read_up_to(range.end);
         plan.forget_before(wanted.start);
+        self.with_sharing(|sharing| {
+            sharing.plans.insert(id, plan.clone());
+        });
+        Some(plan)
+    }
+
+    fn known_plan(&self, id: FileId, versions: DataVersions) -> Plan {
+        let known = self.with_sharing(|sharing| sharing.plans.get(id).cloned());
+        let known = known.filter(|plan| plan.is_of(versions.now));
+        known.unwrap_or_else(|| Plan::new(versions.now))
+    }
+
+    /// The plan with pieces that the home is asked about.
+    async fn extended(&self, id: FileId, mut plan: Plan, missing: Range<u64>) -> Option<Plan> {
+        let bytes = missing.start * PIECE_BYTES..missing.end * PIECE_BYTES;
+        let _planning = self.fetches.begin(id, bytes, None);
+        let request = Request::FindCopies {
+            id,
+            first: missing.start,
+            pieces: (missing.end - missing.start) as u32,
+            door: self.context().door()?,
+            failed: plan.failed().to_vec(),
+        };
+        let reply = self.ask(self.map().home(id), request).await;
+        let Ok(Reply::Copies { holders, sources }) = reply else {
+            return None;
+        };
+        plan.extend(&missing, holders, &sources);
         self.with_sharing(|sharing| {
             sharing.plans.insert(id, plan.clone());
         });

@@ -4,14 +4,10 @@ use super::fetches::Outlook;
 use crate::{Client, Config, Context, first_of, leases::DataVersions};
 use alloc::vec::Vec;
 use core::{ops::Range, pin::pin};
-use futago_base::{Duration, FileId, Payload};
+use futago_base::{FileId, Payload};
 use futago_wire::{CacheReply, CacheRequest, cache::PIECE_BYTES};
 
 const BLOCK: u64 = Config::DATA_BLOCK_BYTES as u64;
-/// A reader waits for this part of the time limit for what is planned and not being read yet: a
-/// program may have stopped to read.
-const PLANNED_PART: u64 = 4;
-
 /// The answer to a request of another client.
 #[derive(Debug)]
 pub enum Served {
@@ -77,8 +73,8 @@ impl<C: Context> Client<C> {
     /// The first bytes of a range that are in the cache. It waits for what this client is about to
     /// read itself, for a reader of this depth.
     async fn copy(&self, id: FileId, range: Range<u64>, depth: u8) -> Payload {
-        let planned = Duration(self.config().cache_timeout.0 / PLANNED_PART);
-        let mut soon = pin!(self.context().sleep(planned));
+        // A program may have stopped to read.
+        let mut soon = pin!(self.context().sleep(self.config().cache_timeout));
         loop {
             let Some(versions) = self.shared_versions(id) else {
                 return Payload::empty();
