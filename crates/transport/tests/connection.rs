@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tokio::{
     io::AsyncWriteExt,
     net::UnixStream,
-    task::{LocalSet, spawn_local},
+    task::{JoinHandle, LocalSet, spawn_local},
 };
 
 fn frame(sequence: u64, payload_bytes: usize) -> Frame {
@@ -47,6 +47,16 @@ fn pair() -> (Arc<Sender>, Receiver) {
     let budget = Budget::new(0);
     let (_, sender) = split(Stream::Unix(a), budget.clone());
     (sender, split(Stream::Unix(b), budget).0)
+}
+
+/// Writes all that is queued, and goes on to write until the task is ended.
+async fn write_out(sender: &Arc<Sender>) -> JoinHandle<ConnectionError> {
+    let driven = Arc::clone(sender);
+    let drive = spawn_local(async move { driven.drive().await });
+    while sender.queued_bytes() > 0 {
+        tokio::task::yield_now().await;
+    }
+    drive
 }
 
 async fn outcome_of(raw: &[u8]) -> (Vec<Frame>, ConnectionError) {
@@ -92,13 +102,7 @@ fn all_that_has_arrived_is_received_at_once() {
         (1..=50).for_each(|n| sender.queue(&frame(n, 100)));
         sender.flush();
         // The first flush finds out whether the socket has room; then all bytes leave at once.
-        let drive = spawn_local({
-            let sender = sender.clone();
-            async move { sender.drive().await }
-        });
-        while sender.queued_bytes() > 0 {
-            tokio::task::yield_now().await;
-        }
+        let drive = write_out(&sender).await;
         let mut frames = Vec::new();
         receiver.receive(&mut frames).await.unwrap();
         assert_eq!(frames.len(), 50);
@@ -114,13 +118,7 @@ fn bytes_are_on_the_way_until_the_peer_has_them() {
         let sent = frame(1, 20_000);
         sender.post(&sent);
         sender.flush();
-        let drive = spawn_local({
-            let sender = sender.clone();
-            async move { sender.drive().await }
-        });
-        while sender.queued_bytes() > 0 {
-            tokio::task::yield_now().await;
-        }
+        let drive = write_out(&sender).await;
         assert_eq!(sender.confirmed_bytes(), (0, true));
         assert_eq!(receiver.received_bytes(), 0);
         receiver.receive(&mut Vec::new()).await.unwrap();
