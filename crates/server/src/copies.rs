@@ -10,10 +10,9 @@
 
 use alloc::vec::Vec;
 use futago_base::{Duration, FileId, Key, SessionId, Time, record::CopyHolder};
-use xxhash_rust::xxh3::xxh3_64;
 
-/// The number of slots: pieces of 64 GiB of data are known.
-const SLOTS: u64 = 1 << 16;
+/// The number of slots of a file: the holders of 16 GiB of its data are known.
+const SLOTS: u64 = 1 << 14;
 /// The most readers that are sent to a holder of a piece within [`READING`].
 const READERS_MAX: u8 = 2;
 /// From this depth on a holder gets a reader only if there is no shallower one that is free.
@@ -32,7 +31,7 @@ pub struct Reader {
 
 /// The record of a piece.
 pub fn slot(file: FileId, piece: u64) -> Key {
-    Key::Copies((hash_of(file.0, piece) % SLOTS) as u16)
+    Key::Copies(file, (piece % SLOTS) as u16)
 }
 
 /// Chooses one of the holders of a piece for a reader, and makes the reader one of them. Returns
@@ -88,13 +87,6 @@ fn readers_of(holder: &CopyHolder, now: Time) -> u8 {
     } else {
         holder.readers
     }
-}
-
-fn hash_of(one: u64, other: u64) -> u64 {
-    let mut bytes = [0; 16];
-    bytes[..8].copy_from_slice(&one.to_le_bytes());
-    bytes[8..].copy_from_slice(&other.to_le_bytes());
-    xxh3_64(&bytes)
 }
 
 #[cfg(test)]

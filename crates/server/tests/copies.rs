@@ -6,7 +6,7 @@ mod cluster;
 
 use bytes::Bytes;
 use cluster::{Cluster, ROOT, create, spot};
-use futago_base::{Errno, FileId, Payload, RequestId, SessionId, record::Door};
+use futago_base::{Errno, FileId, Key, Payload, RequestId, SessionId, View, record::Door};
 use futago_server::{Config, Input, Output};
 use futago_wire::{CopySource, Failure, Holder, Lease, Outcome, Reply, Request};
 
@@ -60,6 +60,12 @@ impl Room {
             };
             assert!(matches!(states[..], [Ok(state)] if state.leased && state.data_leased));
         }
+    }
+
+    /// The number of pieces of the file that the server knows holders of.
+    fn known_pieces(&self) -> usize {
+        let (from, to) = Key::copies(self.file);
+        self.cluster.stores[0].range(from, to).count()
     }
 
     fn find(&mut self, session: SessionId, pieces: u32, failed: &[SessionId]) -> Outcome {
@@ -130,6 +136,18 @@ fn a_client_that_has_failed_or_left_is_not_named() {
     assert_eq!(room.find(THIRD, 1, &[SECOND]), copies(Some((FIRST, 1)), 1));
     room.ask(FIRST, Request::EndSession).expect("the end");
     assert_eq!(room.find(SECOND, 1, &[THIRD]), copies(None, 1));
+}
+
+#[test]
+fn what_is_known_of_a_file_is_forgotten_with_its_last_lease() {
+    let mut room = Room::new();
+    room.lease_each(&[FIRST, SECOND]);
+    room.find(FIRST, 3, &[]).expect("copies");
+    room.find(SECOND, 2, &[]).expect("copies");
+    room.ask(FIRST, Request::EndSession).expect("the end");
+    assert_eq!(room.known_pieces(), 3);
+    room.ask(SECOND, Request::EndSession).expect("the end");
+    assert_eq!(room.known_pieces(), 0);
 }
 
 #[test]

@@ -88,7 +88,7 @@ pub const STEPS: &[Step] = &[
     Step {
         name: "hammer",
         limit_s: 4500,
-        command: "tests/with-futago --servers 2 --shards 2 --mounts 2 --threads 3 --cache 8MiB --partitions 64 --chunk-size 4KiB cargo run --quiet --release --package futago-hammer -- --seconds 3600",
+        command: "tests/with-futago --cooperative --servers 2 --shards 2 --mounts 2 --threads 3 --cache 8MiB --partitions 64 --chunk-size 4KiB cargo run --quiet --release --package futago-hammer -- --seconds 3600",
         ready: has_program,
     },
     Step {

@@ -14,11 +14,9 @@ pub struct Door {
     pub address: Bytes,
 }
 
-/// The holders of a piece of a file, in one of a fixed number of slots.
+/// The holders of the piece of a file that has last used a slot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Copies {
-    /// The file.
-    pub file: FileId,
     /// The number of the piece.
     pub piece: u64,
     /// The holders, the earliest first.

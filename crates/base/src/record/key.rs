@@ -96,8 +96,9 @@ pub enum Key {
     Restoration(FileId),
     /// When a client last asked for files to restore. Volatile.
     RestorerSeen,
-    /// The holders of a piece of a file, in one of a fixed number of slots. Volatile.
-    Copies(u16),
+    /// The holders of a piece of a file, in one of a fixed number of slots of the file, while any
+    /// client holds a lease on it. Volatile.
+    Copies(FileId, u16),
     /// A client that shares its cache. Volatile.
     Sharer(SessionId),
 }
@@ -329,6 +330,11 @@ impl Key {
         (at(0), at(u64::MAX))
     }
 
+    /// The range of the holders of all pieces of a file.
+    pub const fn copies(file: FileId) -> (Self, Self) {
+        (Self::Copies(file, 0), Self::Copies(file, u16::MAX))
+    }
+
     /// The range of the restorations.
     pub const fn restorations() -> (Self, Self) {
         (
@@ -437,7 +443,7 @@ impl Key {
                 | Self::Hint(_)
                 | Self::Restoration(_)
                 | Self::RestorerSeen
-                | Self::Copies(_)
+                | Self::Copies(..)
                 | Self::Sharer(_)
         )
     }

@@ -124,7 +124,7 @@ impl Key {
             Self::Hint(slot) => Rank::new(38, u64::from(*slot), 0),
             Self::Restoration(file) => Rank::new(39, file.0, 0),
             Self::RestorerSeen => Rank::new(40, 0, 0),
-            Self::Copies(slot) => Rank::new(41, u64::from(*slot), 0),
+            Self::Copies(file, slot) => Rank::numbered(41, file.0, u64::from(*slot)),
             Self::Sharer(session) => Rank::new(42, session.0, 0),
         }
     }

@@ -265,6 +265,10 @@ impl<V: View> DecisionBuilder<'_, V> {
         }
         self.state.delete(Key::Lease(node, session));
         self.state.delete(Key::SessionLease(session, node));
+        let (from, to) = Key::leases(node);
+        if self.state.range(from, to).next().is_none() {
+            self.forget_copies(node);
+        }
         if self.exclusive_holder(node) == Some(session) {
             self.state.delete(Key::Exclusive(node));
         }
@@ -279,6 +283,16 @@ impl<V: View> DecisionBuilder<'_, V> {
             self.begin_pause(node);
         }
         self.return_ending_relays(node);
+    }
+
+    /// Forgets the holders of all pieces of a file.
+    fn forget_copies(&mut self, file: FileId) {
+        let (from, to) = Key::copies(file);
+        let known = self.state.range(from, to);
+        let known: Vec<Key> = known.map(|(key, _)| key.clone()).collect();
+        for key in known {
+            self.state.delete(key);
+        }
     }
 
     /// Begins the pause without new leases on a recalled node. It begins when the last recalled

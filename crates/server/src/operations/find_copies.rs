@@ -4,7 +4,7 @@
 //! piece. It names one of them to the next reader of a piece. The reader is noted as a holder at
 //! once, because it is about to have the piece. So a broadcast is a chain or a tree from the first
 //! moment. The table holds hints. A client that has not got a piece, or has evicted it, says so,
-//! and the reader asks a server.
+//! and the reader asks a server. What is known of a file is forgotten with the last lease on it.
 
 use crate::builder::DecisionBuilder;
 use crate::completion::Result;
@@ -96,12 +96,7 @@ impl<V: View> DecisionBuilder<'_, V> {
         };
         let host = |session| self.door_of(session).map(|door| door.host);
         let chosen = copies::place(&mut holders, &reader, host);
-        let copies = Copies {
-            file,
-            piece,
-            holders,
-        };
-        self.state.put(key, copies);
+        self.state.put(key, Copies { piece, holders });
         let (session, depth) = chosen?;
         let door = self.door_of(session)?.clone();
         let holder = plan.position(Holder { session, door });
@@ -111,7 +106,7 @@ impl<V: View> DecisionBuilder<'_, V> {
     /// The clients that may have a piece and still hold a lease on the file.
     fn holders_of_piece(&self, key: &Key, file: FileId, piece: u64) -> Vec<CopyHolder> {
         let copies = self.state.get(key).and_then(Value::copies);
-        let copies = copies.filter(|copies| (copies.file, copies.piece) == (file, piece));
+        let copies = copies.filter(|copies| copies.piece == piece);
         let holders = copies.map(|copies| copies.holders.iter());
         let holds = |session| self.holds_lease(file, session) && self.door_of(session).is_some();
         let of_file = holders.into_iter().flatten().copied();
