@@ -2,7 +2,7 @@
 
 use crate::{
     Config, Context, Memory,
-    cooperative::{Ahead, Fetches, Sharing},
+    cooperative::{Ahead, Fetches, Forwarding, Sharing},
     file_locks::FileLocks,
     layout::FileHint,
     leases::{Effects, Leases, PartId},
@@ -25,6 +25,7 @@ pub struct Client<C> {
     /// The data that is being fetched into the cache.
     pub(crate) fetches: Fetches,
     pub(crate) ahead: Ahead,
+    pub(crate) forwarding: Forwarding,
     /// The last large read. The next one uses its buffer again, because new memory is expensive.
     pub(crate) spare: AtomicRefCell<Payload>,
 }
@@ -57,6 +58,7 @@ impl<C: Context> Client<C> {
             file_locks: FileLocks::new(),
             fetches: Fetches::new(),
             ahead: Ahead::new(),
+            forwarding: Forwarding::new(),
             spare: AtomicRefCell::new(Payload::empty()),
         }
     }

@@ -51,6 +51,10 @@ pub struct Config {
     pub cache_timeout: Duration,
     /// Files of fewer bytes are read from the servers alone. Default: 256 KiB.
     pub shared_bytes_min: u64,
+    /// How often a cached block that probably no other client has passes to another client instead
+    /// of being evicted: the *n* of N-chance forwarding (Dahlin, Wang, Anderson and Patterson,
+    /// *Cooperative Caching*, OSDI 1994). Default: 0, which is their greedy forwarding.
+    pub chances: u8,
     /// Whether sums protect what clients read from each other. Default: yes.
     pub copy_sums: bool,
     /// Whether `fsync` has the servers make a file survive a loss of power. Default: no, as for
@@ -84,6 +88,7 @@ impl Default for Config {
             transfer_bytes_max: 4 << 20,
             cache_timeout: Duration::from_millis(500),
             shared_bytes_min: 256 << 10,
+            chances: 0,
             copy_sums: true,
             durable_fsync: false,
         }

@@ -176,34 +176,35 @@ impl<C: Context> Client<C> {
         Some(Payload::gather((end - offset) as usize, &pieces))
     }
 
-    /// Caches data that begins at a block start, if the versions are still valid.
+    /// Caches data that begins at a block start, if the versions are still valid. Its blocks may
+    /// pass to other clients so often.
     pub(crate) fn cache_valid(
         &self,
         id: FileId,
         versions: DataVersions,
         from: u64,
         data: &Payload,
+        chances: u8,
     ) {
-        if self.data_versions(id) == Some(versions) {
-            self.cache_data(id, versions.now, from, data);
+        if self.data_versions(id) != Some(versions) {
+            return;
         }
-    }
-
-    fn cache_data(&self, id: FileId, version: u64, from: u64, data: &Payload) {
-        let mut memory = self.memory.borrow_mut();
         let mut rest = data.clone();
         let mut number = from / BLOCK_BYTES;
+        let mut leaving = Vec::new();
         while !rest.is_empty() {
-            let (block, after) = rest.split_at(rest.len().min(BLOCK_BYTES as usize));
-            memory.data.insert(
-                (id, number),
-                Block {
-                    version,
-                    data: block,
-                },
-            );
+            let (data, after) = rest.split_at(rest.len().min(BLOCK_BYTES as usize));
+            let version = versions.now;
+            let block = Block {
+                version,
+                data,
+                chances,
+            };
+            let cached = &mut self.memory.borrow_mut().data;
+            leaving.extend(cached.insert((id, number), block));
             (rest, number) = (after, number + 1);
         }
+        self.note_leaving(&leaving);
     }
 
     /// The state of a file before the client writes to it, if some of its data may be cached.
@@ -240,6 +241,7 @@ impl<C: Context> Client<C> {
         };
         let mut file = WrittenFile {
             before: before.versions,
+            chances: self.chances(id),
             old_size: before.size,
             version: versions.now,
             size: state.attributes.size,
@@ -254,7 +256,12 @@ impl<C: Context> Client<C> {
     /// the write, or has the version that goes with the present size. Blocks below `old_size` that
     /// are not cached have unknown contents.
     fn cache_piece(&self, id: FileId, file: WrittenFile, (offset, data): &Piece) {
-        let WrittenFile { version, size, .. } = file;
+        let WrittenFile {
+            version,
+            size,
+            chances,
+            ..
+        } = file;
         let offset = *offset;
         let end = offset + data.len() as u64;
         if size < end {
@@ -262,6 +269,7 @@ impl<C: Context> Client<C> {
             return;
         }
         let blocks = &mut self.memory.borrow_mut().data;
+        let mut leaving = Vec::new();
         for number in offset / BLOCK_BYTES..=(end - 1) / BLOCK_BYTES {
             let from = number * BLOCK_BYTES;
             let to = size.min(from + BLOCK_BYTES);
@@ -277,10 +285,18 @@ impl<C: Context> Client<C> {
             let old = old.filter(|old| old.len() as u64 >= old_length);
             let at = (first - from) as usize;
             match overwritten(old.as_ref(), (to - from) as usize, at, &written) {
-                Some(data) => blocks.insert((id, number), Block { version, data }),
+                Some(data) => {
+                    let block = Block {
+                        version,
+                        data,
+                        chances,
+                    };
+                    leaving.extend(blocks.insert((id, number), block));
+                }
                 None => blocks.remove((id, number)),
             }
         }
+        self.note_leaving(&leaving);
     }
 }
 
@@ -289,6 +305,8 @@ impl<C: Context> Client<C> {
 struct WrittenFile {
     /// The versions before the write.
     before: DataVersions,
+    /// The chances of its blocks.
+    chances: u8,
     /// The size with the pieces before this one.
     old_size: u64,
     /// The version after the write.

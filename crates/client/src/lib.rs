@@ -34,7 +34,7 @@ pub use cancel::Cancel;
 pub use client::Client;
 pub use config::Config;
 pub use context::Context;
-pub use cooperative::Served;
+pub use cooperative::{Leaving, Served};
 pub use join::{first_of, join_all};
 pub use memory::{Memory, MemoryUndo};
 pub use operations::{

@@ -11,7 +11,27 @@ use crate::{
 };
 use alloc::{boxed::Box, sync::Arc};
 use futago_base::{FileId, Time};
+use futago_wire::cache::PIECE_BYTES;
 use serde::Serialize;
+
+/// The part of the cache in which blocks wait for another client to take them.
+const LEAVING_PART: u64 = 16;
+/// They may be as many as one read brings, if that is not most of the cache.
+const LEAVING_BYTES_MIN: u64 = 4 * PIECE_BYTES;
+
+const fn leaving_bytes_max(config: &Config) -> u64 {
+    if config.chances == 0 {
+        return 0;
+    }
+    let part = config.data_bytes_max / LEAVING_PART;
+    let least = if part > LEAVING_BYTES_MIN {
+        part
+    } else {
+        LEAVING_BYTES_MIN
+    };
+    let most = config.data_bytes_max / 2;
+    if least < most { least } else { most }
+}
 
 /// The state that outlives an operation of a [`Client`](crate::Client), within the bounds of its
 /// [`Config`]: hints, and the cache under leases.
@@ -53,7 +73,7 @@ impl Memory {
             buckets: Cache::new(config.directories_max),
             files: Cache::new(config.files_max),
             unlisted: Cache::new(config.directories_max),
-            data: BlockCache::new(config.data_bytes_max),
+            data: BlockCache::new(config.data_bytes_max, leaving_bytes_max(config)),
             write_buffer: WriteBuffer::new(),
             sharing: Sharing::new(config),
         }

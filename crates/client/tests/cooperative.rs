@@ -4,9 +4,12 @@ mod cluster;
 
 use cluster::{Cluster, User, data, exists, make_file, pattern};
 use futago_base::{Duration, FileId, Payload};
-use futago_client::{Context, join_all};
-use futago_wire::SharingCounters;
-use std::{future::Future, pin::Pin};
+use futago_client::{Config, Context, first_of, join_all};
+use futago_wire::{SharingCounters, cache::PIECE_BYTES};
+use std::{
+    future::{Future, ready},
+    pin::{Pin, pin},
+};
 
 /// A size that is no multiple of a piece or a block.
 const SIZE: usize = (3 << 20) + 70_001;
@@ -15,6 +18,11 @@ const READ: u32 = 128 << 10;
 
 /// A cluster with a file, and clients that share their caches and have opened it.
 fn cluster_with_file(readers: usize) -> (Cluster, Vec<User>, FileId) {
+    cluster_with_caches(&vec![Config::default(); readers])
+}
+
+/// As [`cluster_with_file`], with clients of these settings.
+fn cluster_with_caches(configs: &[Config]) -> (Cluster, Vec<User>, FileId) {
     let cluster = Cluster::new(2, futago_server::Config::default());
     let writer = cluster.client();
     let file = cluster.run(async {
@@ -22,7 +30,8 @@ fn cluster_with_file(readers: usize) -> (Cluster, Vec<User>, FileId) {
         write(&writer, file, 0, &pattern(SIZE, 1)).await;
         file
     });
-    let clients: Vec<_> = (0..readers).map(|_| cluster.sharing_client()).collect();
+    let clients = configs.iter().copied();
+    let clients: Vec<_> = clients.map(|it| cluster.sharing_client_of(it)).collect();
     for client in &clients {
         cluster.run(async {
             assert_eq!(exists(client, FileId::ROOT, "file").await, Some(file));
@@ -152,6 +161,57 @@ fn damaged_bytes_are_read_from_the_servers() {
     let second = counters(&clients)[1];
     assert!(second.damaged > 0);
     assert_eq!(second.bytes_from_servers, SIZE as u64);
+}
+
+/// A client whose cache is smaller than the file reads it, another one with room is there, and then
+/// a third one reads it. Returns what each has read and sent.
+fn read_through_small_cache(chances: u8) -> Vec<SharingCounters> {
+    let config = |data_bytes_max| Config {
+        chances,
+        data_bytes_max,
+        ..Config::default()
+    };
+    let (small, large) = (config(5 << 19), config(4 * SIZE as u64));
+    let (cluster, clients, file) = cluster_with_caches(&[small, large, large]);
+    let found = run_answering(&cluster, &clients, async {
+        clients[1].announce_cache().await;
+        for offset in (0..SIZE as u64).step_by(READ as usize) {
+            clients[0].read(file, offset, READ).await.expect("read");
+            forward_all(&clients[0]).await;
+        }
+        read(&clients[2], file).await
+    });
+    assert_eq!(found, pattern(SIZE, 1));
+    counters(&clients)
+}
+
+/// Has a client forward whatever leaves its cache.
+async fn forward_all(client: &User) {
+    while let Some(leaving) = first_of(pin!(client.wanted_forwarding()), pin!(ready(()))).await {
+        client.forward(leaving).await;
+    }
+}
+
+#[test]
+fn what_leaves_a_cache_passes_to_another_client() {
+    let [small, large, third] = read_through_small_cache(1)[..] else {
+        panic!("three clients");
+    };
+    assert!(small.bytes_forwarded >= SIZE as u64 / 4, "{small:?}");
+    assert!(large.bytes_from_peers >= small.bytes_forwarded, "{large:?}");
+    let from_servers = [small, large].map(|it| it.bytes_from_servers);
+    assert_eq!(from_servers, [SIZE as u64, 0]);
+    // One piece is partly in each cache.
+    assert!(third.bytes_from_servers <= PIECE_BYTES, "{third:?}");
+}
+
+#[test]
+fn without_chances_blocks_are_evicted() {
+    let [small, large, third] = read_through_small_cache(0)[..] else {
+        panic!("three clients");
+    };
+    assert_eq!((small.bytes_forwarded, large.bytes_from_peers), (0, 0));
+    assert!(third.bytes_from_servers >= SIZE as u64 / 4, "{third:?}");
 }
 
 #[test]

@@ -11,6 +11,10 @@ pub struct Cooperative {
     /// Files of fewer bytes are read from the servers alone.
     #[serde(default = "file_bytes_min")]
     pub file_bytes_min: u64,
+    /// How often blocks that probably no other client has pass to another client instead of being
+    /// evicted: the *n* of N-chance forwarding.
+    #[serde(default)]
+    pub chances: u8,
 }
 
 fn file_bytes_min() -> u64 {
@@ -22,6 +26,7 @@ impl Default for Cooperative {
         Self {
             cache_bytes: 1 << 30,
             file_bytes_min: file_bytes_min(),
+            chances: 0,
         }
     }
 }

@@ -139,6 +139,24 @@ fn a_client_that_has_failed_or_left_is_not_named() {
 }
 
 #[test]
+fn a_client_that_has_no_longer_got_a_piece_is_not_named_for_it() {
+    let mut room = Room::new();
+    room.lease_each(&[FIRST, SECOND]);
+    room.find(FIRST, 2, &[]).expect("copies");
+    let request = Request::ForgetCopies {
+        id: room.file,
+        first: 0,
+        pieces: 1,
+    };
+    assert_eq!(room.ask(FIRST, request), Ok(Reply::Done));
+    let Ok(Reply::Copies { sources, .. }) = room.find(SECOND, 2, &[]) else {
+        panic!("no plan");
+    };
+    assert_eq!(sources[0], None);
+    assert!(sources[1].is_some());
+}
+
+#[test]
 fn what_is_known_of_a_file_is_forgotten_with_its_last_lease() {
     let mut room = Room::new();
     room.lease_each(&[FIRST, SECOND]);

@@ -46,6 +46,8 @@ pub struct SharingCounters {
     pub missed: u64,
     /// How often data of another client was damaged.
     pub damaged: u64,
+    /// The data that other clients have cached instead of its being evicted here, in bytes.
+    pub bytes_forwarded: u64,
 }
 
 /// A request of a client to another client.
@@ -71,6 +73,18 @@ pub enum CacheRequest {
         offset: u64,
         /// Number of bytes.
         length: u64,
+    },
+    /// Reads blocks of a file into the cache that another client evicts. Reply:
+    /// [`CacheReply::Loaded`].
+    Keep {
+        /// The file.
+        file: FileId,
+        /// First byte.
+        offset: u64,
+        /// Number of bytes.
+        length: u64,
+        /// How often they may pass to another client again.
+        chances: u8,
     },
     /// Keeps what the cache has or gets of a file in preference to other files, or ends that.
     /// Reply: [`CacheReply::Done`].

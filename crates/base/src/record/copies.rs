@@ -1,6 +1,6 @@
 //! Records of cooperative caching: which clients probably have a piece of a file in their caches.
 
-use crate::{FileId, SessionId, Time};
+use crate::{SessionId, Time};
 use alloc::vec::Vec;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};

@@ -4,14 +4,9 @@
 //! when their programs get there, each delay would delay all behind it. So a program that reads in
 //! order has the next pieces under way.
 
+use super::queue::Queue;
 use crate::{Client, Config, Context, leases::DataVersions};
-use alloc::vec::Vec;
-use atomic_refcell::AtomicRefCell;
-use core::{
-    future::poll_fn,
-    ops::Range,
-    task::{Poll, Waker},
-};
+use core::ops::Range;
 use futago_base::FileId;
 use futago_wire::cache::PIECE_BYTES;
 
@@ -20,51 +15,15 @@ const BLOCK: u64 = Config::DATA_BLOCK_BYTES as u64;
 const AHEAD_BYTES: u64 = 2 * PIECE_BYTES;
 /// So many blocks before an offset are cached if a program reads in order.
 const BLOCKS_BEFORE: u64 = 4;
-/// The most ranges that wait to be read. They are no loss: a program reads them itself.
-const WANTED_MAX: usize = 16;
 
-/// Ranges of files to read into the cache.
-#[derive(Debug)]
-pub struct Ahead(AtomicRefCell<State>);
-
-#[derive(Debug)]
-struct State {
-    wanted: Vec<(FileId, Range<u64>)>,
-    waiting: Option<Waker>,
-}
-
-impl Ahead {
-    /// Nothing is to be read.
-    pub const fn new() -> Self {
-        Self(AtomicRefCell::new(State {
-            wanted: Vec::new(),
-            waiting: None,
-        }))
-    }
-
-    fn want(&self, file: FileId, range: Range<u64>) {
-        let mut state = self.0.borrow_mut();
-        let wanted = (file, range);
-        if state.wanted.len() < WANTED_MAX && !state.wanted.contains(&wanted) {
-            state.wanted.push(wanted);
-            state.waiting.take().into_iter().for_each(Waker::wake);
-        }
-    }
-}
+/// Ranges of files to read into the cache. A program reads itself what is not noted.
+pub type Ahead = Queue<(FileId, Range<u64>)>;
 
 impl<C: Context> Client<C> {
     /// Waits until a program will probably read a range of a file soon. The runtime has
     /// [`Client::read_ahead`] read it meanwhile.
     pub async fn wanted_ahead(&self) -> (FileId, Range<u64>) {
-        poll_fn(|task| {
-            let mut state = self.ahead.0.borrow_mut();
-            if state.wanted.is_empty() {
-                state.waiting = Some(task.waker().clone());
-                return Poll::Pending;
-            }
-            Poll::Ready(state.wanted.remove(0))
-        })
-        .await
+        self.ahead.take().await
     }
 
     /// Reads a range into the cache, unless the file has changed. A program that needs it gets the
@@ -91,7 +50,7 @@ impl<C: Context> Client<C> {
         for start in (first..range.end + AHEAD_BYTES).step_by(PIECE_BYTES as usize) {
             let piece = start..(start + PIECE_BYTES).min(size);
             if start < size && self.missing(id, versions, &piece).is_some() {
-                self.ahead.want(id, piece);
+                self.ahead.put((id, piece));
             }
         }
     }

@@ -4,7 +4,8 @@
 //! ([`plan`]). It asks that client, and the servers for whatever the client does not have
 //! ([`reading`]). A holder answers from its cache, and waits for what it is just fetching itself
 //! ([`serving`], [`fetches`]). It has the next pieces under way before its program asks for them
-//! ([`ahead`]). A command that loads a file into many caches asks which clients
+//! ([`ahead`]). What probably no other client has passes to one instead of being evicted, if the
+//! cluster is set up so ([`forwarding`]). A command that loads a file into many caches asks which clients
 //! share theirs ([`sharers`]).
 //!
 //! Coherence needs no word between the clients. The holder answers only while its own lease covers
@@ -13,12 +14,15 @@
 
 mod ahead;
 mod fetches;
+mod forwarding;
 mod plan;
+mod queue;
 mod reading;
 mod serving;
 mod sharers;
 
 pub use ahead::Ahead;
 pub use fetches::Fetches;
+pub use forwarding::{Forwarding, Leaving};
 pub use plan::{Sharing, SharingUndo};
 pub use serving::Served;

@@ -106,6 +106,8 @@ impl Plan {
         if self.pieces().end != asked.start {
             (self.first, self.next) = (asked.start, PIECES_MIN);
             self.sources.clear();
+            // Elsewhere they may have pieces.
+            self.failed.clear();
         }
         let holders: Vec<Arc<Holder>> = holders.into_iter().map(Arc::new).collect();
         let assigned = |source: &CopySource| {
@@ -124,9 +126,9 @@ impl Plan {
         self.first += passed;
     }
 
-    /// A client has failed: the pieces after `piece` are planned anew, without it.
+    /// A client has failed: the pieces from `piece` on are planned anew, without it.
     pub fn fail(&mut self, session: SessionId, piece: u64) {
-        let left = (piece + 1).saturating_sub(self.first);
+        let left = piece.saturating_sub(self.first);
         self.sources.truncate(left as usize);
         if self.failed.len() < FAILED_MAX && !self.failed.contains(&session) {
             self.failed.push(session);
@@ -269,11 +271,13 @@ mod tests {
     }
 
     #[test]
-    fn pieces_after_a_failure_are_planned_anew_without_the_client() {
+    fn pieces_from_a_failure_on_are_planned_anew_without_the_client() {
         let mut plan = Plan::new(1);
         plan.extend(&(0..4), vec![holder(7)], &[source(0); 4]);
         plan.fail(SessionId(7), 1);
         assert_eq!(plan.failed(), [SessionId(7)]);
-        assert_eq!(plan.missing(&(2..3), 1000), Some(2..18));
+        assert_eq!(plan.missing(&(1..2), 1000), Some(1..17));
+        plan.extend(&(500..504), Vec::new(), &[]);
+        assert_eq!(plan.failed(), [], "elsewhere it may have pieces");
     }
 }

@@ -54,7 +54,7 @@ impl<C: Context> Client<C> {
         let _fetch = self.fetches.begin(id, range.clone(), Some(1));
         let length = (range.end - range.start) as u32;
         let data = self.read_now(id, range.start, length).await?;
-        self.cache_valid(id, versions, range.start, &data);
+        self.cache_valid(id, versions, range.start, &data, 0);
         Ok(data)
     }
 
@@ -108,29 +108,68 @@ impl<C: Context> Client<C> {
         id: FileId,
         versions: DataVersions,
         part: &Part,
-        _fetch: Fetch<'_>,
+        fetch: Fetch<'_>,
     ) -> Option<(u64, Payload)> {
-        let data = self.read_part(id, versions, part).await?;
-        self.cache_valid(id, versions, part.range.start, &data);
+        let (copied, _fetch) = self.read_copies(id, versions, part, fetch).await;
+        let is_copy = !copied.is_empty();
+        let data = self.with_rest(id, &part.range, copied).await?;
+        let chances = if is_copy { 0 } else { self.chances(id) };
+        self.cache_valid(id, versions, part.range.start, &data, chances);
         Some((part.range.start, data))
     }
 
-    /// Reads a part from its source, and from the servers what the source does not send. `None` if
-    /// that fails, or the file has changed.
-    async fn read_part(&self, id: FileId, versions: DataVersions, part: &Part) -> Option<Payload> {
-        let Range { start, end } = part.range;
-        let copied = match &part.source {
-            Some((holder, _)) => self.read_copy(id, versions, part, holder).await,
-            None => Payload::empty(),
+    /// The first bytes of a part from its source, or from another client if its source has nothing.
+    /// The servers are asked at once in place of a client that is silent. Returns the fetch that is
+    /// under way then, too: it says how many caches the data passes through.
+    async fn read_copies<'a>(
+        &'a self,
+        id: FileId,
+        versions: DataVersions,
+        part: &Part,
+        fetch: Fetch<'a>,
+    ) -> (Payload, Fetch<'a>) {
+        let Some((holder, _)) = &part.source else {
+            return (Payload::empty(), fetch);
         };
-        let from = start + copied.len() as u64;
-        if from == end {
+        let copied = self.read_copy(id, versions, part, holder).await;
+        if !copied.is_empty() || self.is_silent(holder.session) {
+            return (copied, fetch);
+        }
+        let Some(other) = self.part_of_other(id, versions, part).await else {
+            return (copied, fetch);
+        };
+        let range = other.range.clone();
+        let again = self.fetches.begin(id, range, Some(other.depth()));
+        drop(fetch);
+        let copied = match &other.source {
+            Some((holder, _)) => self.read_copy(id, versions, &other, holder).await,
+            None => copied,
+        };
+        (copied, again)
+    }
+
+    /// The same part from the client that the home names now that one has failed.
+    async fn part_of_other(&self, id: FileId, versions: DataVersions, part: &Part) -> Option<Part> {
+        let range = part.range.clone();
+        let plan = self.plan(id, versions, &range).await?;
+        let source = plan.source(range.start / PIECE_BYTES)?.cloned();
+        Some(Part { range, source })
+    }
+
+    /// The data of a range that begins with copied bytes. The servers are asked for the rest. `None`
+    /// if that fails, or the file has changed.
+    async fn with_rest(&self, id: FileId, range: &Range<u64>, copied: Payload) -> Option<Payload> {
+        let from = range.start + copied.len() as u64;
+        if from == range.end {
             return Some(copied);
         }
-        let rest = self.read_now(id, from, (end - from) as u32).await.ok()?;
-        let is_whole = rest.len() as u64 == end - from;
-        let pieces = [(0, copied), ((from - start) as usize, rest)];
-        is_whole.then(|| Payload::gather((end - start) as usize, &pieces))
+        let rest = self
+            .read_now(id, from, (range.end - from) as u32)
+            .await
+            .ok()?;
+        let is_whole = rest.len() as u64 == range.end - from;
+        let pieces = [(0, copied), ((from - range.start) as usize, rest)];
+        is_whole.then(|| Payload::gather((range.end - range.start) as usize, &pieces))
     }
 
     /// The first bytes of a part from the cache of another client.
@@ -172,7 +211,7 @@ impl<C: Context> Client<C> {
     }
 
     /// Asks a client, and waits for as long as anything of it arrives.
-    async fn ask_holder(
+    pub(super) async fn ask_holder(
         &self,
         holder: &Arc<Holder>,
         request: CacheRequest,
@@ -192,12 +231,12 @@ impl<C: Context> Client<C> {
         None
     }
 
-    fn is_silent(&self, session: SessionId) -> bool {
+    pub(super) fn is_silent(&self, session: SessionId) -> bool {
         let now = self.context().now();
         self.with_sharing(|sharing| sharing.is_silent(session, now))
     }
 
-    fn rest_client(&self, session: SessionId) {
+    pub(super) fn rest_client(&self, session: SessionId) {
         let until = self.context().now() + self.config().cache_timeout.times(RESTS);
         self.with_sharing(|sharing| {
             sharing.silent.insert(session, until);
@@ -223,7 +262,7 @@ impl<C: Context> Client<C> {
         data.slice(0, right)
     }
 
-    /// The pieces after one are planned anew, without a client that has failed.
+    /// The pieces from one on are planned anew, without a client that has failed.
     fn plan_without(&self, id: FileId, versions: DataVersions, failed: SessionId, piece: u64) {
         self.with_sharing(|sharing| {
             let plan = sharing.plans.get_mut(id);

@@ -46,6 +46,15 @@ impl<C: Context> Client<C> {
                 let range = offset..offset.saturating_add(length);
                 CacheReply::Loaded(self.load(file, range).await)
             }
+            CacheRequest::Keep {
+                file,
+                offset,
+                length,
+                chances,
+            } => {
+                let range = offset..offset.saturating_add(length);
+                CacheReply::Loaded(self.keep(file, range, chances).await)
+            }
             CacheRequest::Pin { file, is_pinned } => {
                 self.memory.borrow_mut().data.pin(file, is_pinned);
                 CacheReply::Done
@@ -62,6 +71,7 @@ impl<C: Context> Client<C> {
         } else {
             Payload::empty()
         };
+        self.note_copied(file, offset, data.len() as u64);
         self.with_sharing(|sharing| {
             sharing.counters.asked += 1;
             sharing.counters.served += u64::from(!data.is_empty());

@@ -25,6 +25,8 @@ use std::{
     task::{Poll, Waker},
 };
 
+/// How long a client trusts its leases.
+const LEASE_TRUST: Duration = Duration::from_secs(6);
 const TICK: Duration = Duration::from_millis(100);
 
 /// The servers, all messages under way, and the time.
@@ -296,12 +298,20 @@ impl Cluster {
 
     /// A client that caches under leases; [`Cluster::answering`] has it answer recalls.
     pub fn caching_client(&self) -> Client<Loop> {
-        self.client_with(Some(Duration::from_secs(6)))
+        self.client_with(Some(LEASE_TRUST))
     }
 
     /// A client that shares its cache; [`Cluster::answering`] has it answer others.
     pub fn sharing_client(&self) -> Client<Loop> {
-        let client = self.caching_client();
+        self.sharing_client_of(Config::default())
+    }
+
+    /// A client that shares its cache, of these settings.
+    pub fn sharing_client_of(&self, config: Config) -> Client<Loop> {
+        let client = self.client_of(Config {
+            lease_trust: Some(LEASE_TRUST),
+            ..config
+        });
         client.context().shares.set(true);
         client
     }

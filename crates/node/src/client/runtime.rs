@@ -109,6 +109,7 @@ async fn serve(client: &Arc<RecordedClient>, mut jobs: mpsc::UnboundedReceiver<J
     begin(context, recalls::answer(Arc::clone(client)));
     begin(context, keep_releasing(Arc::clone(client)));
     begin(context, keep_reading_ahead(Arc::clone(client)));
+    begin(context, keep_forwarding(Arc::clone(client)));
     let announcing = Arc::clone(client);
     begin(context, async move { announcing.announce_cache().await });
     let of_watch = context.clone();
@@ -161,6 +162,14 @@ async fn keep_reading_ahead(client: Arc<RecordedClient>) {
     }
 }
 
+/// Passes blocks that would be evicted to other clients, one range at a time.
+async fn keep_forwarding(client: Arc<RecordedClient>) {
+    loop {
+        let leaving = client.core().wanted_forwarding().await;
+        client.core().forward(leaving).await;
+    }
+}
+
 /// Runs work on the client's thread with the lock.
 fn begin(context: &NodeContext, work: impl Future<Output = ()> + 'static) {
     let context = context.clone();
@@ -187,4 +196,5 @@ fn share(client: &mut futago_client::Config, cooperative: Cooperative) {
         client.data_bytes_max = cooperative.cache_bytes;
     }
     client.shared_bytes_min = cooperative.file_bytes_min;
+    client.chances = cooperative.chances;
 }

@@ -18,7 +18,7 @@ use futago_base::{
 use futago_wire::{CopySource, Holder, Reply};
 
 /// The most pieces of one request, and the most clients that it may report.
-const PIECES_MAX: u32 = 1024;
+pub const PIECES_MAX: u32 = 1024;
 
 pub fn run<V: View>(
     builder: &mut DecisionBuilder<'_, V>,

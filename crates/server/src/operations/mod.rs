@@ -11,6 +11,7 @@ mod create_unnamed;
 mod cut_ahead;
 mod find;
 mod find_copies;
+mod forget_copies;
 mod inspect;
 mod list_here;
 mod locks;
@@ -160,6 +161,9 @@ pub fn run<V: View>(
             door,
             failed,
         } => find_copies::run(builder, *id, *first, *pieces, door, failed),
+        Request::ForgetCopies { id, first, pieces } => {
+            forget_copies::run(builder, *id, *first, *pieces)
+        }
         Request::Punch {
             id,
             from,
@@ -241,6 +245,7 @@ pub const fn may_have_effect(request: &Request) -> bool {
             | Request::GetAttributes(_)
             | Request::GetAttributesAhead { .. }
             | Request::FindCopies { .. }
+            | Request::ForgetCopies { .. }
             | Request::Share(_)
             | Request::ListSharers { .. }
             | Request::RecallAhead(_)

@@ -243,6 +243,11 @@ fn cache_frames() -> Vec<(&'static str, Frame)> {
         host: 77,
         address: Bytes::from_static(b"tcp:10.0.0.1:4000"),
     };
+    let forget_copies = Request::ForgetCopies {
+        id: FileId(9),
+        first: 9,
+        pieces: 2,
+    };
     let find_copies = Request::FindCopies {
         id: FileId(9),
         first: 4,
@@ -273,6 +278,7 @@ fn cache_frames() -> Vec<(&'static str, Frame)> {
     let copy = CacheReply::of(&Payload::from(Bytes::from_static(data)));
     vec![
         ("find_copies", frame(Body::Request(find_copies), b"")),
+        ("forget_copies", frame(Body::Request(forget_copies), b"")),
         ("copies", frame(Body::Outcome(Ok(copies)), b"")),
         ("cache_read", frame(Body::CacheRequest(read), b"")),
         ("cache_copy", frame(Body::CacheReply(copy), data)),

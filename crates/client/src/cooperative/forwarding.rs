@@ -1,0 +1,175 @@
+//! Passes blocks to other clients' caches instead of evicting them.
+//!
+//! A block that came from a server, and that no other client has asked for, is probably the only
+//! cached copy. Without it, the next reader waits for a disk. So it gets *n* more rounds through
+//! caches before it is gone, each at a client that is chosen at random: the N-chance forwarding of
+//! Dahlin, Wang, Anderson and Patterson (*Cooperative Caching*, OSDI 1994). Blocks of which there
+//! are copies are evicted at once. With *n* = 0 all are, which is their greedy forwarding.
+//!
+//! The other client reads the blocks as any reader does, and gets them from here. They wait for that
+//! in a part of the cache.
+
+use super::queue::Queue;
+use crate::{Client, Config, Context, block_cache::BlockKey};
+use alloc::{sync::Arc, vec::Vec};
+use atomic_refcell::AtomicRefCell;
+use core::ops::Range;
+use futago_base::{Duration, Errno, FileId, Time};
+use futago_wire::{CacheReply, CacheRequest, Holder, Request, cache::PIECE_BYTES};
+
+const BLOCK: u64 = Config::DATA_BLOCK_BYTES as u64;
+/// The clients that share their caches are asked for again after this time.
+const PEERS_KNOWN: Duration = Duration::from_secs(5);
+
+/// Consecutive blocks of a file that pass to another client.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Leaving {
+    file: FileId,
+    /// The numbers of the blocks.
+    blocks: Range<u64>,
+    /// How often they may pass on, with this time.
+    chances: u8,
+}
+
+/// The blocks that pass to other clients, and these clients.
+#[derive(Debug)]
+pub struct Forwarding {
+    leaving: Queue<Leaving>,
+    /// The clients that share their caches, and since when they are known.
+    peers: AtomicRefCell<(Time, Vec<Arc<Holder>>)>,
+}
+
+impl Forwarding {
+    /// Nothing leaves.
+    pub const fn new() -> Self {
+        Self {
+            leaving: Queue::new(),
+            peers: AtomicRefCell::new((Time(0), Vec::new())),
+        }
+    }
+}
+
+impl<C: Context> Client<C> {
+    /// Waits until blocks are to pass to another client. The runtime has [`Client::forward`] do it.
+    pub async fn wanted_forwarding(&self) -> Leaving {
+        self.forwarding.leaving.take().await
+    }
+
+    /// Has another client cache blocks, and evicts them here.
+    pub async fn forward(&self, leaving: Leaving) {
+        let Leaving {
+            file,
+            blocks,
+            chances,
+        } = leaving;
+        let peer = self.any_peer().await;
+        let blocks = self.last_cached(file, blocks);
+        let range = blocks.start * BLOCK..blocks.end * BLOCK;
+        let bytes = self.cached_bytes(file, &range);
+        let Some(peer) = peer.filter(|_| bytes > 0) else {
+            return;
+        };
+        let request = CacheRequest::Keep {
+            file,
+            offset: range.start,
+            length: range.end - range.start,
+            chances: chances.saturating_sub(1),
+        };
+        match self.ask_holder(&peer, request).await {
+            Some((CacheReply::Loaded(Ok(loaded)), _)) if loaded >= bytes => {
+                self.with_sharing(|sharing| sharing.counters.bytes_forwarded += bytes);
+                blocks.for_each(|number| self.memory.borrow_mut().data.remove((file, number)));
+                self.forget_copies(file, &range).await;
+            }
+            Some(_) => {}
+            None => self.rest_client(peer.session),
+        }
+    }
+
+    /// The blocks that are still cached: the first ones may be gone.
+    fn last_cached(&self, file: FileId, blocks: Range<u64>) -> Range<u64> {
+        let cached = &self.memory.borrow().data;
+        let is_gone = |number: &u64| cached.get((file, *number)).is_none();
+        let gone = blocks.clone().take_while(is_gone).count() as u64;
+        blocks.start + gone..blocks.end
+    }
+
+    /// Has the home of a file name others for a range. A failure does not matter: who asks this
+    /// client for it hears that it has nothing.
+    async fn forget_copies(&self, id: FileId, range: &Range<u64>) {
+        let first = range.start / PIECE_BYTES;
+        let request = Request::ForgetCopies {
+            id,
+            first,
+            pieces: (range.end.div_ceil(PIECE_BYTES) - first) as u32,
+        };
+        self.ask(self.map().home(id), request).await.ok();
+    }
+
+    /// A client that shares its cache, chosen at random.
+    async fn any_peer(&self) -> Option<Arc<Holder>> {
+        let now = self.context().now();
+        let (since, _) = *self.forwarding.peers.borrow();
+        if since == Time(0) || now.since(since) > PEERS_KNOWN {
+            let sharers = self.sharers().await.ok()?;
+            let own = self.context().session();
+            let others = sharers.into_iter().filter(|it| it.session != own);
+            *self.forwarding.peers.borrow_mut() = (now, others.map(Arc::new).collect());
+        }
+        let (_, peers) = &*self.forwarding.peers.borrow();
+        let count = peers.len().max(1) as u64;
+        let peer = peers.get((self.context().random() % count) as usize)?;
+        (!self.is_silent(peer.session)).then(|| Arc::clone(peer))
+    }
+
+    /// Notes blocks that are to pass to other clients.
+    pub(crate) fn note_leaving(&self, blocks: &[(BlockKey, u8)]) {
+        let follows = |((file, number), chances): &(BlockKey, u8), next: &(BlockKey, u8)| {
+            *next == ((*file, number + 1), *chances)
+        };
+        for run in blocks.chunk_by(follows) {
+            let ((file, first), chances) = run[0];
+            self.forwarding.leaving.put(Leaving {
+                file,
+                blocks: first..first + run.len() as u64,
+                chances,
+            });
+        }
+    }
+
+    /// Reads blocks that another client evicts into the cache. Returns how many bytes of them are
+    /// there. Errors: those of reading.
+    pub(super) async fn keep(
+        &self,
+        file: FileId,
+        range: Range<u64>,
+        chances: u8,
+    ) -> Result<u64, Errno> {
+        let loaded = self.load(file, range.clone()).await?;
+        self.set_chances(file, range, chances);
+        Ok(loaded)
+    }
+
+    /// Another client has a copy of blocks.
+    pub(super) fn note_copied(&self, file: FileId, offset: u64, bytes: u64) {
+        if self.config().chances > 0 {
+            self.set_chances(file, offset..offset + bytes, 0);
+        }
+    }
+
+    fn set_chances(&self, file: FileId, range: Range<u64>, chances: u8) {
+        let cached = &mut self.memory.borrow_mut().data;
+        for number in range.start / BLOCK..range.end.div_ceil(BLOCK) {
+            cached.set_chances((file, number), chances);
+        }
+    }
+
+    /// How often blocks of a file that no other client has may pass to another one.
+    pub(crate) fn chances(&self, file: FileId) -> u8 {
+        match self.config().chances {
+            0 => 0,
+            chances if self.may_be_shared(file) => chances,
+            _ => 0,
+        }
+    }
+}
