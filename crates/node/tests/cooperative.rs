@@ -159,6 +159,26 @@ fn what_a_client_writes_all_others_read() {
 }
 
 #[test]
+fn what_leaves_a_small_cache_is_in_a_large_one() {
+    let mut running = start(false);
+    write(&running.client(CooperativeChoice::Off), pattern(1));
+    let cooperative = |cache_bytes| Cooperative {
+        cache_bytes,
+        chances: 1,
+        ..Cooperative::default()
+    };
+    running.cluster.cooperative = Some(cooperative(1 << 30));
+    let large = running.client(CooperativeChoice::AsCluster);
+    let small = running.client(CooperativeChoice::On(cooperative(SIZE as u64 / 2)));
+    // It knows the large one from the next keep-alive on at the latest.
+    while counters(&large).bytes_from_peers == 0 {
+        assert!(read(&small) == pattern(1));
+    }
+    assert!(counters(&small).bytes_served > 0);
+    assert!(read(&large) == pattern(1));
+}
+
+#[test]
 fn holders_that_leave_are_done_without() {
     let running = start(false);
     write(&running.client(CooperativeChoice::Off), pattern(1));

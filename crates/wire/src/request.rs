@@ -276,16 +276,6 @@ pub enum Request {
         /// Clients that have not had pieces of the file, or have not answered.
         failed: Vec<SessionId>,
     },
-    /// The client has no longer got pieces of a file, and is not to be named for them. To the
-    /// file's home. Reply: [`Reply::Done`](crate::Reply::Done).
-    ForgetCopies {
-        /// The file.
-        id: FileId,
-        /// The number of the first piece.
-        first: u64,
-        /// How many pieces.
-        pieces: u32,
-    },
     /// Registers the client as one that shares its cache, until its session ends. To the home of
     /// the root directory. Reply: [`Reply::Done`](crate::Reply::Done).
     Share(Door),
@@ -635,6 +625,16 @@ pub enum Request {
     /// Makes all that the server has executed survive a loss of power, as far as its store can.
     /// Reply: [`Reply::Synchronized`](crate::Reply::Synchronized).
     Synchronize,
+    /// The client has no longer got pieces of a file, and is not to be named for them. To the
+    /// file's home. Reply: [`Reply::Done`](crate::Reply::Done).
+    ForgetCopies {
+        /// The file.
+        id: FileId,
+        /// The number of the first piece.
+        first: u64,
+        /// How many pieces.
+        pieces: u32,
+    },
 }
 
 impl Request {

@@ -23,6 +23,7 @@ use options::Caller;
 use serde::Serialize;
 use std::{
     ffi::OsString,
+    net::SocketAddr,
     path::{Path, PathBuf},
     sync::atomic::AtomicBool,
     time::Duration,
@@ -56,6 +57,9 @@ pub struct Mount {
     /// file that is there is overwritten.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
+    /// Offer Prometheus metrics of this mount at this address, such as 127.0.0.1:9200.
+    #[arg(long, value_name = "ADDRESS")]
+    metrics: Option<SocketAddr>,
     #[command(flatten)]
     permission: Permission,
     #[command(flatten)]
@@ -128,6 +132,9 @@ impl Mount {
         if !self.options.is_empty() {
             extra.extend(["--options".into(), self.options.join(",").into()]);
         }
+        if let Some(address) = self.metrics {
+            extra.extend(["--metrics".into(), address.to_string().into()]);
+        }
         extra.extend(self.core_dumps.arguments());
         extra.extend(self.all_threads.then(|| "--all-threads".into()));
         Ok(extra)
@@ -139,6 +146,10 @@ impl Mount {
         let mut asked = options::parse(&cluster.name, &self.options, Caller::current())?;
         asked.options.threads = self.threads.map_or(asked.options.threads, usize::from);
         asked.options.all_threads = self.all_threads;
+        if let Some(address) = self.metrics {
+            futago_node::metrics_exporter::serve(address)?;
+            asked.publishes_metrics = true;
+        }
         let path = self
             .permission
             .check(&self.directory, &cluster, &self.cluster.path)?;

@@ -1,9 +1,11 @@
 //! Mounts that read from each other's caches, and the commands about that.
 
-use crate::common::{Cluster, futago, wait_for};
+use crate::common::{Cluster, free_port, futago, wait_for};
 use serde_json::Value;
 use std::{
     fs,
+    io::{Read, Write},
+    net::TcpStream,
     path::{Path, PathBuf},
 };
 
@@ -20,14 +22,7 @@ fn cluster() -> Option<(Cluster, Vec<PathBuf>)> {
         return None;
     }
     let cluster = Cluster::up(&["--servers", "2", "--cooperative", "size=64MiB"]);
-    let source = cluster.path("source");
-    fs::write(&source, data()).unwrap();
-    cluster
-        .command(&["put"])
-        .arg(&source)
-        .arg("/file")
-        .assert()
-        .success();
+    put(&cluster);
     let options = ["rw", "rw", "cooperative=off"];
     let mounts = options.iter().enumerate().map(|(number, options)| {
         let point = cluster.path(&format!("mount{number}"));
@@ -38,6 +33,24 @@ fn cluster() -> Option<(Cluster, Vec<PathBuf>)> {
     });
     let mounts = mounts.collect();
     Some((cluster, mounts))
+}
+
+/// Puts the file into the cluster.
+fn put(cluster: &Cluster) {
+    let source = cluster.path("source");
+    fs::write(&source, data()).unwrap();
+    let mut put = cluster.command(&["put"]);
+    put.arg(&source).arg("/file").assert().success();
+}
+
+/// The metrics of a process of this host; empty if it does not offer them.
+fn metrics(address: &str) -> String {
+    let mut text = String::new();
+    if let Ok(mut stream) = TcpStream::connect(address) {
+        let asked = stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n");
+        let _ = asked.and_then(|()| stream.read_to_string(&mut text));
+    }
+    text
 }
 
 fn unmount(points: &[PathBuf]) {
@@ -82,6 +95,29 @@ fn clients_are_warmed_with_one_copy_out_of_the_servers() {
         "it was warm"
     );
     unmount(&mounts);
+}
+
+#[test]
+fn a_mount_offers_metrics_of_its_cache() {
+    if !Path::new("/dev/fuse").exists() {
+        return println!("skipped: /dev/fuse is missing");
+    }
+    let cluster = Cluster::up(&["--servers", "1", "--cooperative", "on"]);
+    put(&cluster);
+    let point = cluster.path("mount");
+    fs::create_dir(&point).unwrap();
+    let address = format!("127.0.0.1:{}", free_port());
+    let mut mount = cluster.command(&["mount", "--metrics", &address]);
+    mount.arg(&point).assert().success();
+    assert!(fs::read(point.join("file")).unwrap() == data());
+    let read_bytes = || {
+        let text = metrics(&address);
+        let name = "futago_client_read_bytes_total{source=\"servers\"} ";
+        let value = text.lines().find_map(|line| line.strip_prefix(name));
+        value.map_or(0, |value| value.parse::<usize>().unwrap())
+    };
+    wait_for(|| read_bytes() >= SIZE);
+    unmount(&[point]);
 }
 
 #[test]

@@ -34,6 +34,8 @@ pub struct Options {
     pub invalidations: Option<Invalidations>,
     /// The recorder of operations through the client; `None` records nothing.
     pub recorder: Option<Recorder>,
+    /// Whether the client updates the metrics of this process, of which it is the only client.
+    pub publishes_metrics: bool,
     /// The source of time.
     pub clock: Clock,
 }

@@ -8,6 +8,7 @@ mod handle;
 mod invalidation;
 mod link;
 mod locating;
+pub(crate) mod metrics;
 mod recalls;
 mod recorded;
 mod runtime;

@@ -3,7 +3,7 @@
 use super::handle::{Job, Options};
 use super::locating::Locating;
 use super::starter::stop_buffering;
-use super::{NodeContext, RecordedClient, recalls};
+use super::{NodeContext, RecordedClient, metrics, recalls};
 use crate::{Cluster, Cooperative, contact, locations::SharedLocations, time_slices};
 use futago_base::{ClusterMap, Duration};
 use futago_store::Sync;
@@ -110,6 +110,9 @@ async fn serve(client: &Arc<RecordedClient>, mut jobs: mpsc::UnboundedReceiver<J
     begin(context, keep_releasing(Arc::clone(client)));
     begin(context, keep_reading_ahead(Arc::clone(client)));
     begin(context, keep_forwarding(Arc::clone(client)));
+    if context.setup().options.publishes_metrics {
+        spawn_local(metrics::keep_publishing(Arc::clone(client)));
+    }
     let announcing = Arc::clone(client);
     begin(context, async move { announcing.announce_cache().await });
     let of_watch = context.clone();

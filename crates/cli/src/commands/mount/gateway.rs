@@ -23,6 +23,8 @@ pub struct Asked {
     pub data_bytes: Option<u64>,
     /// Whether its client shares its cache.
     pub cooperative: CooperativeChoice,
+    /// Whether its client updates the metrics of this process.
+    pub publishes_metrics: bool,
 }
 
 impl Asked {
@@ -31,6 +33,7 @@ impl Asked {
         let mut client = futago_node::Options {
             recorder,
             cooperative: self.cooperative,
+            publishes_metrics: self.publishes_metrics,
             ..futago_node::Options::default()
         };
         if let Some(bytes) = self.data_bytes {

@@ -116,6 +116,7 @@ pub fn parse(source: &str, words: &[String], caller: Caller) -> anyhow::Result<A
         options,
         data_bytes,
         cooperative: shares,
+        publishes_metrics: false,
     })
 }
 

@@ -1,7 +1,8 @@
 //! The names of the metrics in the rules, in the dashboard and in the documents are those that
-//! servers offer.
+//! servers and clients offer.
 
 use super::Status;
+use futago_wire::SharingCounters;
 use metrics_exporter_prometheus::PrometheusBuilder;
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -42,7 +43,10 @@ fn status() -> Status {
 
 fn offered() -> BTreeSet<String> {
     let recorder = PrometheusBuilder::new().build_recorder();
-    metrics::with_local_recorder(&recorder, || status().publish());
+    metrics::with_local_recorder(&recorder, || {
+        status().publish();
+        crate::client::metrics::publish(&SharingCounters::default());
+    });
     names(&recorder.handle().render())
 }
 
