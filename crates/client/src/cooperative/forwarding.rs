@@ -146,7 +146,7 @@ impl<C: Context> Client<C> {
         chances: u8,
     ) -> Result<u64, Errno> {
         let loaded = self.load(file, range.clone()).await?;
-        self.set_chances(file, range, chances);
+        self.set_chances(file, range, chances.min(self.config().chances));
         Ok(loaded)
     }
 

@@ -1,7 +1,7 @@
 //! What a client is to do beside its operations. The runtime takes it up, if there is one that
 //! does.
 
-use alloc::{collections::VecDeque, vec::Vec};
+use alloc::collections::VecDeque;
 use atomic_refcell::AtomicRefCell;
 use core::{
     future::poll_fn,
@@ -18,7 +18,7 @@ pub struct Queue<T>(AtomicRefCell<State<T>>);
 #[derive(Debug)]
 struct State<T> {
     tasks: VecDeque<T>,
-    takers: Vec<Waker>,
+    taker: Option<Waker>,
 }
 
 impl<T: PartialEq> Queue<T> {
@@ -26,7 +26,7 @@ impl<T: PartialEq> Queue<T> {
     pub const fn new() -> Self {
         Self(AtomicRefCell::new(State {
             tasks: VecDeque::new(),
-            takers: Vec::new(),
+            taker: None,
         }))
     }
 
@@ -35,17 +35,17 @@ impl<T: PartialEq> Queue<T> {
         let mut state = self.0.borrow_mut();
         if state.tasks.len() < WAITING_MAX && !state.tasks.contains(&task) {
             state.tasks.push_back(task);
-            state.takers.drain(..).for_each(Waker::wake);
+            state.taker.take().into_iter().for_each(Waker::wake);
         }
     }
 
-    /// Waits for a task.
+    /// Waits for a task. One caller waits at a time.
     pub async fn take(&self) -> T {
         poll_fn(|context| {
             let mut state = self.0.borrow_mut();
             state.tasks.pop_front().map_or_else(
                 || {
-                    state.takers.push(context.waker().clone());
+                    state.taker = Some(context.waker().clone());
                     Poll::Pending
                 },
                 Poll::Ready,

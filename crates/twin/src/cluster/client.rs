@@ -190,11 +190,11 @@ impl ClientNode {
                     None => context.0.borrow_mut().sharing.delay(session, sequence),
                 }
             };
-            let (_, data) = served.into_message();
+            let answer = served.into_message();
             let mut shared = core.context().0.borrow_mut();
             shared
                 .sharing
-                .answer(session, sequence, request, data, defect);
+                .answer(session, sequence, request, answer, defect);
         });
     }
 
@@ -221,6 +221,23 @@ impl ClientNode {
             if poll == Poll::Ready(()) {
                 drop(self.tasks.remove(at));
             }
+            self.work_beside();
+        }
+    }
+
+    /// Begins what the runtime of a real client does beside operations.
+    fn work_beside(&mut self) {
+        if !self.alive {
+            return;
+        }
+        let core = Rc::clone(&self.core);
+        while let Some(wanted) = at_once(core.wanted_ahead()) {
+            let core = Rc::clone(&core);
+            self.spawn(async move { core.read_ahead(wanted).await });
+        }
+        while let Some(leaving) = at_once(core.wanted_forwarding()) {
+            let core = Rc::clone(&core);
+            self.spawn(async move { core.forward(leaving).await });
         }
     }
 
@@ -265,5 +282,14 @@ impl ClientNode {
         let due = self.core.context().next_due();
         let next = due.map_or(self.keep_alive.1, |due| due.min(self.keep_alive.1));
         self.alive.then_some(next)
+    }
+}
+
+/// The output of a future that need not wait.
+fn at_once<T>(future: impl Future<Output = T>) -> Option<T> {
+    let mut context = Context::from_waker(Waker::noop());
+    match pin!(future).poll(&mut context) {
+        Poll::Ready(output) => Some(output),
+        Poll::Pending => None,
     }
 }

@@ -121,6 +121,8 @@ pub enum Mark {
     CopyMissed,
     /// A client got damaged bytes of another one.
     CopyDamaged,
+    /// A client passed blocks on to another one instead of evicting them.
+    CopyForwarded,
     /// A server was full.
     ServerFull,
 }

@@ -298,6 +298,8 @@ impl Cluster {
         self.coverage.add_if(counters.missed > 0, Mark::CopyMissed);
         self.coverage
             .add_if(counters.damaged > 0, Mark::CopyDamaged);
+        self.coverage
+            .add_if(counters.bytes_forwarded > 0, Mark::CopyForwarded);
         for (session, mut frame) in sent {
             if let Some(&to) = self.sessions.get(&session) {
                 self.network.damage_copy(&mut frame);

@@ -104,13 +104,15 @@ impl Sharing {
         to: SessionId,
         number: u64,
         request: CacheRequest,
-        mut data: Payload,
+        (mut reply, mut data): Answer,
         defect: Option<Defect>,
     ) {
-        if defect == Some(Defect::SendsFormerCopies) {
+        let is_copy = matches!(reply, CacheReply::Read { .. });
+        if is_copy && defect == Some(Defect::SendsFormerCopies) {
             data = self.former_copy(request, data);
+            reply = CacheReply::of(&data);
         }
-        let body = Body::CacheReply(CacheReply::of(&data));
+        let body = Body::CacheReply(reply);
         self.sent.push((to, message(to, number, body, data)));
     }
 

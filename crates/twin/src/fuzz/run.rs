@@ -65,6 +65,8 @@ const SYNCHRONIZATIONS_MAX: u64 = 20;
 const CLOCK_AHEAD_MAX: Duration = Duration::from_millis(50);
 /// How long clients wait for each other's caches.
 const CACHE_TIMEOUT: Duration = Duration::from_millis(50);
+/// Blocks that only one client has may pass to others fewer times.
+const CHANCES: usize = 3;
 /// The place of a client that takes no leases.
 pub(super) const NO_PLACE: usize = usize::MAX;
 /// No operation takes longer, whatever happens.
@@ -247,6 +249,7 @@ impl Run {
             durable_fsync: self.has_disks,
             shared_bytes_min: 0,
             cache_timeout: CACHE_TIMEOUT,
+            chances: (place % CHANCES) as u8,
             ..futago_client::Config::default()
         };
         let client = self.world.cluster.add_client(config, self.seed, now);
