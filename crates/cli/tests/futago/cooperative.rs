@@ -1,6 +1,7 @@
 //! Mounts that read from each other's caches, and the commands about that.
 
-use crate::common::{Cluster, free_port, futago, wait_for};
+use crate::common::{Cluster, free_port, futago, mount_process, wait_for};
+use rustix::process::{Signal, kill_process};
 use serde_json::Value;
 use std::{
     fs,
@@ -118,6 +119,53 @@ fn a_mount_offers_metrics_of_its_cache() {
     };
     wait_for(|| read_bytes() >= SIZE);
     unmount(&[point]);
+}
+
+/// Two mounts read a file; the first one gets a signal while the other one has read a part of what
+/// it gets from the first one. Over shared memory and over sockets.
+fn read_while_the_holder_gets(signal: Signal) {
+    for transport in ["unix", "tcp"] {
+        let cluster = Cluster::up(&["--cooperative", "on", "--transport", transport]);
+        put(&cluster);
+        let mount = |name| {
+            let point = cluster.path(name);
+            fs::create_dir(&point).unwrap();
+            let mut mount = cluster.command(&["mount"]);
+            mount.arg(&point).assert().success();
+            point
+        };
+        let holder = mount("holder");
+        let (code, warmed) = cluster.json(&["warm", "/file"]);
+        assert_eq!(code, 0, "{warmed}");
+        let reader = mount("reader");
+        let mut file = fs::File::open(reader.join("file")).unwrap();
+        let mut found = vec![0; SIZE / 3];
+        file.read_exact(&mut found).unwrap();
+        let (_, status) = cluster.json(&["status", "--clients"]);
+        assert!(sum(status["clients"].as_array().unwrap(), "bytes_served") > 0);
+        let process = mount_process(&holder);
+        kill_process(process, signal).unwrap();
+        file.read_to_end(&mut found).unwrap();
+        assert!(found == data(), "{signal:?} {transport}");
+        // One that has ended is no process any more.
+        let _ = kill_process(process, Signal::CONT);
+        drop(file);
+        unmount(&[reader, holder]);
+    }
+}
+
+#[test]
+fn a_reader_does_without_a_holder_that_is_paused() {
+    if Path::new("/dev/fuse").exists() {
+        read_while_the_holder_gets(Signal::STOP);
+    }
+}
+
+#[test]
+fn a_reader_does_without_a_holder_that_is_killed() {
+    if Path::new("/dev/fuse").exists() {
+        read_while_the_holder_gets(Signal::KILL);
+    }
 }
 
 #[test]
