@@ -67,6 +67,8 @@ const CLOCK_AHEAD_MAX: Duration = Duration::from_millis(50);
 const CACHE_TIMEOUT: Duration = Duration::from_millis(50);
 /// Blocks that only one client has may pass to others fewer times.
 const CHANCES: usize = 3;
+/// A cache that evicts blocks.
+const SMALL_CACHE_BYTES: u64 = 24 << 10;
 /// The place of a client that takes no leases.
 pub(super) const NO_PLACE: usize = usize::MAX;
 /// No operation takes longer, whatever happens.
@@ -234,6 +236,13 @@ impl Run {
         } else {
             0
         };
+        // With none, a client would ask for no lease that covers data.
+        let data_bytes_max = 1 + blocks_max * u64::from(futago_client::Config::DATA_BLOCK_BYTES);
+        let chances = if self.shares_caches {
+            place % CHANCES
+        } else {
+            0
+        };
         let config = futago_client::Config {
             chunk_bytes: CHUNK_BYTES,
             lease_trust: (leases_max > 0).then_some(LEASE_TRUST),
@@ -241,15 +250,17 @@ impl Run {
             names_max: 4 * leases_max,
             contact: self.contact(place),
             listed_at_once: self.listed_at_once,
-            // With none, a client would ask for no lease that covers data.
-            data_bytes_max: 1 + blocks_max * u64::from(futago_client::Config::DATA_BLOCK_BYTES),
+            data_bytes_max: match chances {
+                0 => data_bytes_max,
+                _ => data_bytes_max.min(SMALL_CACHE_BYTES),
+            },
             dirty_bytes_max: self.write_back.dirty_bytes_max,
             exclusive_after: self.write_back.exclusive_after,
             retry: self.retry,
             durable_fsync: self.has_disks,
             shared_bytes_min: 0,
             cache_timeout: CACHE_TIMEOUT,
-            chances: (place % CHANCES) as u8,
+            chances: chances as u8,
             ..futago_client::Config::default()
         };
         let client = self.world.cluster.add_client(config, self.seed, now);
