@@ -97,7 +97,8 @@ impl<C: Context> Client<C> {
 
     /// The blocks that are worth reading for a range that is not fully cached, with read-ahead for
     /// a sequential reader. `None` for a random offset in a file that is larger than the cache,
-    /// because its blocks would be evicted before they are read again.
+    /// because its blocks would be evicted before they are read again, unless other clients may
+    /// have them or want them, and most of them is needed.
     fn worth_reading(
         &self,
         id: FileId,
@@ -110,7 +111,9 @@ impl<C: Context> Client<C> {
         let ahead = self.blocks_ahead(id, versions, missing) * BLOCK_BYTES;
         let stays_valid =
             ahead > 0 && missing >= range.start || self.was_read_up_to(id, range.start);
-        if !stays_valid && !self.fits_in_cache(id) {
+        let is_needed = range.end - range.start >= BLOCK_BYTES;
+        let is_shared = is_needed && self.may_be_shared(id);
+        if !stays_valid && !is_shared && !self.fits_in_cache(id) {
             return None;
         }
         let to = self.end_of_gap(id, versions, needed, missing + ahead);

@@ -15,7 +15,7 @@ use futago_wire::cache::PIECE_BYTES;
 use serde::Serialize;
 
 /// The part of the cache in which blocks wait for another client to take them.
-const LEAVING_PART: u64 = 16;
+const LEAVING_PART: u64 = 8;
 /// They may be as many as one read brings, if that is not most of the cache.
 const LEAVING_BYTES_MIN: u64 = 4 * PIECE_BYTES;
 

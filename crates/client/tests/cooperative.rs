@@ -299,3 +299,20 @@ fn a_client_whose_lease_has_ended_sends_nothing() {
     let served = cluster.run(clients[0].serve_cache(request));
     assert!(served.into_message().1.is_empty());
 }
+
+#[test]
+fn parts_of_a_file_larger_than_the_cache_are_read_from_others() {
+    let small = Config {
+        data_bytes_max: 1 << 20,
+        ..Config::default()
+    };
+    let (cluster, clients, file) = cluster_with_caches(&[Config::default(), small]);
+    let (holder, reader) = (&clients[0], &clients[1]);
+    let part = run_answering(&cluster, &clients, async {
+        read(holder, file).await;
+        let at = SIZE as u64 / 2;
+        reader.read(file, at, READ).await.expect("read")
+    });
+    assert_eq!(part.bytes(), pattern(SIZE, 1)[SIZE / 2..][..READ as usize]);
+    assert_eq!(reader.sharing_counters().bytes_from_servers, 0);
+}

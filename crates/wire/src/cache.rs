@@ -74,9 +74,11 @@ pub enum CacheRequest {
         /// Number of bytes.
         length: u64,
     },
-    /// Reads blocks of a file into the cache that another client evicts. Reply:
-    /// [`CacheReply::Loaded`].
+    /// Reads blocks of a file into the cache, from a client that evicts them and from no server.
+    /// Reply: [`CacheReply::Loaded`].
     Keep {
+        /// The client that evicts them.
+        from: Holder,
         /// The file.
         file: FileId,
         /// First byte.

@@ -6,10 +6,10 @@
 //! Dahlin, Wang, Anderson and Patterson (*Cooperative Caching*, OSDI 1994). Blocks of which there
 //! are copies are evicted at once. With *n* = 0 all are, which is their greedy forwarding.
 //!
-//! The other client reads the blocks as any reader does, and gets them from here. They wait for that
-//! in a part of the cache.
+//! The other client reads the blocks from here, under a lease as every reader. They wait for that in
+//! a part of the cache.
 
-use super::queue::Queue;
+use super::{queue::Queue, reading::Part};
 use crate::{Client, Config, Context, block_cache::BlockKey};
 use alloc::{sync::Arc, vec::Vec};
 use atomic_refcell::AtomicRefCell;
@@ -66,10 +66,11 @@ impl<C: Context> Client<C> {
         let blocks = self.last_cached(file, blocks);
         let range = blocks.start * BLOCK..blocks.end * BLOCK;
         let bytes = self.cached_bytes(file, &range);
-        let Some(peer) = peer.filter(|_| bytes > 0) else {
+        let (Some(peer), Some(from)) = (peer.filter(|_| bytes > 0), self.as_holder()) else {
             return;
         };
         let request = CacheRequest::Keep {
+            from,
             file,
             offset: range.start,
             length: range.end - range.start,
@@ -97,11 +98,11 @@ impl<C: Context> Client<C> {
     /// Has the home of a file name others for a range. A failure does not matter: who asks this
     /// client for it hears that it has nothing.
     async fn forget_copies(&self, id: FileId, range: &Range<u64>) {
-        let first = range.start / PIECE_BYTES;
+        let pieces = pieces_of(range);
         let request = Request::ForgetCopies {
             id,
-            first,
-            pieces: (range.end.div_ceil(PIECE_BYTES) - first) as u32,
+            first: pieces.start,
+            pieces: (pieces.end - pieces.start) as u32,
         };
         self.ask(self.map().home(id), request).await.ok();
     }
@@ -137,17 +138,41 @@ impl<C: Context> Client<C> {
         }
     }
 
-    /// Reads blocks that another client evicts into the cache. Returns how many bytes of them are
-    /// there. Errors: those of reading.
+    fn as_holder(&self) -> Option<Holder> {
+        let session = self.context().session();
+        let door = self.context().door()?;
+        Some(Holder { session, door })
+    }
+
+    /// Reads blocks that another client evicts into the cache, as far as it has them. Returns how
+    /// many bytes of them are there. Errors: those of asking for a lease.
     pub(super) async fn keep(
         &self,
+        from: Holder,
         file: FileId,
         range: Range<u64>,
         chances: u8,
     ) -> Result<u64, Errno> {
-        let loaded = self.load(file, range.clone()).await?;
-        self.set_chances(file, range, chances.min(self.config().chances));
-        Ok(loaded)
+        self.lease_data(file).await?;
+        let size = self.clean_state(file).map_or(0, |it| it.attributes.size);
+        let range = range.start..range.end.min(size);
+        let versions = self.data_versions(file).filter(|_| !range.is_empty());
+        let Some(versions) = versions else {
+            return Ok(0);
+        };
+        // The home sends readers here from now on.
+        self.find_copies(file, &pieces_of(&range), &[]).await;
+        let from = Arc::new(from);
+        let chances = chances.min(self.config().chances);
+        for piece in pieces_of(&range) {
+            let (start, end) = (piece * PIECE_BYTES, (piece + 1) * PIECE_BYTES);
+            let range = range.start.max(start)..range.end.min(end);
+            let source = Some((Arc::clone(&from), 0));
+            let part = Part { range, source };
+            let data = self.read_copy(file, versions, &part).await;
+            self.cache_valid(file, versions, part.range.start, &data, chances);
+        }
+        Ok(self.cached_bytes(file, &range))
     }
 
     /// Another client has a copy of blocks.
@@ -172,4 +197,9 @@ impl<C: Context> Client<C> {
             _ => 0,
         }
     }
+}
+
+/// The numbers of the pieces that a range has parts of.
+const fn pieces_of(range: &Range<u64>) -> Range<u64> {
+    range.start / PIECE_BYTES..range.end.div_ceil(PIECE_BYTES)
 }

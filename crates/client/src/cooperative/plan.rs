@@ -10,8 +10,11 @@ use futago_base::{SessionId, Time};
 use futago_wire::{CopySource, Holder, SharingCounters, cache::PIECE_BYTES};
 use serde::Serialize;
 
-/// The pieces that the first request for a file plans; each later one plans four times as many.
-const PIECES_MIN: u64 = 4;
+/// The pieces that the first request for a file plans: a client counts as a holder of what it has
+/// planned, and a program may read parts in any order.
+const PIECES_MIN: u64 = 1;
+/// While a program reads on, each request plans so many times as many.
+const GROWTH: u64 = 16;
 /// The most pieces that one request plans.
 const PIECES_MAX: u64 = 64;
 /// A reader that skips no more pieces goes on: pieces that are read ahead arrive in any order.
@@ -116,7 +119,7 @@ impl Plan {
         };
         let of = |at: u64| sources.get(at as usize)?.as_ref().and_then(assigned);
         self.sources.extend((0..asked.end - asked.start).map(of));
-        self.next = (self.next * 4).min(PIECES_MAX);
+        self.next = (self.next * GROWTH).min(PIECES_MAX);
     }
 
     /// Forgets the planned pieces before the one that is read now.
@@ -228,7 +231,8 @@ mod tests {
     #[test]
     fn the_more_is_planned_the_longer_a_file_is_read_in_order() {
         let mut plan = Plan::new(1);
-        assert_eq!(plan.missing(&(0..1), 1000), Some(0..4));
+        assert_eq!(plan.missing(&(0..1), 1000), Some(0..1));
+        assert_eq!(plan.missing(&(0..4), 1000), Some(0..4));
         plan.extend(&(0..4), vec![holder(7)], &[None, source(0)]);
         assert_eq!(asked(&plan, 0), Some(None));
         assert_eq!(asked(&plan, 1), Some(Some(SessionId(7))));
@@ -244,7 +248,7 @@ mod tests {
             Some(20..84),
             "20 and 21 come"
         );
-        assert_eq!(plan.missing(&(500..501), 1000), Some(500..504));
+        assert_eq!(plan.missing(&(500..501), 1000), Some(500..501));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use alloc::{boxed::Box, sync::Arc, vec::Vec};
 use core::{ops::Range, pin::pin};
 use futago_base::{Errno, FileId, Payload, SessionId};
 use futago_wire::{
-    CacheReply, CacheRequest, Holder, Reply, Request,
+    CacheReply, CacheRequest, CopySource, Holder, Reply, Request,
     cache::{BLOCK_BYTES, PIECE_BYTES, sum_of_block},
 };
 
@@ -22,10 +22,10 @@ const RESTS: u64 = 10;
 /// A client that is not silent may take this many times the time limit to answer.
 const SILENCES_MAX: usize = 60;
 
-/// A part of a read with one source.
-struct Part {
-    range: Range<u64>,
-    source: Option<Assigned>,
+/// A part of a read with one source, within one piece if that is a client.
+pub(super) struct Part {
+    pub range: Range<u64>,
+    pub source: Option<Assigned>,
 }
 
 impl Part {
@@ -128,11 +128,8 @@ impl<C: Context> Client<C> {
         part: &Part,
         fetch: Fetch<'a>,
     ) -> (Payload, Fetch<'a>) {
-        let Some((holder, _)) = &part.source else {
-            return (Payload::empty(), fetch);
-        };
-        let copied = self.read_copy(id, versions, part, holder).await;
-        if !copied.is_empty() || self.is_silent(holder.session) {
+        let copied = self.read_copy(id, versions, part).await;
+        if !copied.is_empty() || !part.source.as_ref().is_some_and(|it| self.has_answered(it)) {
             return (copied, fetch);
         }
         let Some(other) = self.part_of_other(id, versions, part).await else {
@@ -141,11 +138,13 @@ impl<C: Context> Client<C> {
         let range = other.range.clone();
         let again = self.fetches.begin(id, range, Some(other.depth()));
         drop(fetch);
-        let copied = match &other.source {
-            Some((holder, _)) => self.read_copy(id, versions, &other, holder).await,
-            None => copied,
-        };
+        let copied = self.read_copy(id, versions, &other).await;
         (copied, again)
+    }
+
+    /// Whether a source is not silent.
+    fn has_answered(&self, (holder, _): &Assigned) -> bool {
+        !self.is_silent(holder.session)
     }
 
     /// The same part from the client that the home names now that one has failed.
@@ -172,15 +171,18 @@ impl<C: Context> Client<C> {
         is_whole.then(|| Payload::gather((range.end - range.start) as usize, &pieces))
     }
 
-    /// The first bytes of a part from the cache of another client.
-    async fn read_copy(
+    /// The first bytes of a part from its source, if that is another client.
+    pub(super) async fn read_copy(
         &self,
         id: FileId,
         versions: DataVersions,
         part: &Part,
-        holder: &Arc<Holder>,
     ) -> Payload {
-        let (session, range) = (holder.session, &part.range);
+        let Some((holder, _)) = &part.source else {
+            return Payload::empty();
+        };
+        let range = &part.range;
+        let session = holder.session;
         let piece = range.start / PIECE_BYTES;
         if self.is_silent(session) {
             self.plan_without(id, versions, session, piece);
@@ -306,22 +308,33 @@ impl<C: Context> Client<C> {
     async fn extended(&self, id: FileId, mut plan: Plan, missing: Range<u64>) -> Option<Plan> {
         let bytes = missing.start * PIECE_BYTES..missing.end * PIECE_BYTES;
         let _planning = self.fetches.begin(id, bytes, None);
-        let request = Request::FindCopies {
-            id,
-            first: missing.start,
-            pieces: (missing.end - missing.start) as u32,
-            door: self.context().door()?,
-            failed: plan.failed().to_vec(),
-        };
-        let reply = self.ask(self.map().home(id), request).await;
-        let Ok(Reply::Copies { holders, sources }) = reply else {
-            return None;
-        };
+        let (holders, sources) = self.find_copies(id, &missing, plan.failed()).await?;
         plan.extend(&missing, holders, &sources);
         self.with_sharing(|sharing| {
             sharing.plans.insert(id, plan.clone());
         });
         Some(plan)
+    }
+
+    /// Asks the home whom to ask for pieces. This client counts as a holder of them from now on.
+    /// `None` if the home does not answer.
+    pub(super) async fn find_copies(
+        &self,
+        id: FileId,
+        pieces: &Range<u64>,
+        failed: &[SessionId],
+    ) -> Option<(Vec<Holder>, Vec<Option<CopySource>>)> {
+        let request = Request::FindCopies {
+            id,
+            first: pieces.start,
+            pieces: (pieces.end - pieces.start) as u32,
+            door: self.context().door()?,
+            failed: failed.to_vec(),
+        };
+        match self.ask(self.map().home(id), request).await {
+            Ok(Reply::Copies { holders, sources }) => Some((holders, sources)),
+            _ => None,
+        }
     }
 }
 

@@ -47,13 +47,14 @@ impl<C: Context> Client<C> {
                 CacheReply::Loaded(self.load(file, range).await)
             }
             CacheRequest::Keep {
+                from,
                 file,
                 offset,
                 length,
                 chances,
             } => {
                 let range = offset..offset.saturating_add(length);
-                CacheReply::Loaded(self.keep(file, range, chances).await)
+                CacheReply::Loaded(self.keep(from, file, range, chances).await)
             }
             CacheRequest::Pin { file, is_pinned } => {
                 self.memory.borrow_mut().data.pin(file, is_pinned);

@@ -11,7 +11,7 @@ use futago_transport::{Budget, busy, poll_streams};
 use std::{future::Future, io, pin::pin, sync::Arc, time};
 use tokio::{
     runtime::{Builder, Runtime},
-    sync::mpsc,
+    sync::{Semaphore, mpsc},
     task::{LocalSet, spawn_local},
     time::{interval, timeout},
 };
@@ -33,6 +33,9 @@ pub struct Setup {
 
 /// Memory for incoming large replies, for all servers together.
 const INCOMING_BYTES: usize = 256 << 20;
+
+/// How many ranges of blocks pass to other clients at a time.
+const FORWARDED_AT_ONCE: usize = 8;
 
 /// How long a leaving client waits for connected servers that do not reply.
 const LEAVE_MAX: time::Duration = time::Duration::from_secs(2);
@@ -165,11 +168,16 @@ async fn keep_reading_ahead(client: Arc<RecordedClient>) {
     }
 }
 
-/// Passes blocks that would be evicted to other clients, one range at a time.
+/// Passes blocks that would be evicted to other clients, a few ranges at a time.
 async fn keep_forwarding(client: Arc<RecordedClient>) {
-    loop {
+    let places = Arc::new(Semaphore::new(FORWARDED_AT_ONCE));
+    while let Ok(place) = Arc::clone(&places).acquire_owned().await {
         let leaving = client.core().wanted_forwarding().await;
-        client.core().forward(leaving).await;
+        let forwarding = Arc::clone(&client);
+        begin(client.context(), async move {
+            forwarding.core().forward(leaving).await;
+            drop(place);
+        });
     }
 }
 
