@@ -40,8 +40,10 @@ pub struct Plan {
     position: u64,
     /// How many pieces the next request plans.
     next: u64,
-    /// The clients that have not had pieces of the file, or have not answered.
+    /// The clients that have not answered, or more than once had nothing.
     failed: Vec<SessionId>,
+    /// The clients that once had nothing.
+    missed: Vec<SessionId>,
 }
 
 impl Plan {
@@ -54,6 +56,7 @@ impl Plan {
             position: 0,
             next: PIECES_MIN,
             failed: Vec::new(),
+            missed: Vec::new(),
         }
     }
 
@@ -111,6 +114,7 @@ impl Plan {
             self.sources.clear();
             // Elsewhere they may have pieces.
             self.failed.clear();
+            self.missed.clear();
         }
         let holders: Vec<Arc<Holder>> = holders.into_iter().map(Arc::new).collect();
         let assigned = |source: &CopySource| {
@@ -127,6 +131,15 @@ impl Plan {
         let passed = piece.clamp(self.first, self.pieces().end) - self.first;
         self.sources.drain(..passed as usize);
         self.first += passed;
+    }
+
+    /// A client has nothing of a piece. It may have others, but is not asked in vain for all.
+    pub fn miss(&mut self, session: SessionId, piece: u64) {
+        if self.missed.contains(&session) {
+            self.fail(session, piece);
+        } else if self.missed.len() < FAILED_MAX {
+            self.missed.push(session);
+        }
     }
 
     /// A client has failed: the pieces from `piece` on are planned anew, without it.
@@ -272,6 +285,17 @@ mod tests {
         assert!(plan.is_ahead(PIECE_BYTES / 2));
         assert!(plan.is_ahead(3 * PIECE_BYTES));
         assert!(!plan.is_ahead(4 * PIECE_BYTES), "it is not planned");
+    }
+
+    #[test]
+    fn a_client_that_has_nothing_of_one_piece_is_asked_for_others() {
+        let mut plan = Plan::new(1);
+        plan.extend(&(0..4), vec![holder(7)], &[source(0); 4]);
+        plan.miss(SessionId(7), 1);
+        assert_eq!(asked(&plan, 2), Some(Some(SessionId(7))));
+        plan.miss(SessionId(7), 2);
+        assert_eq!(plan.failed(), [SessionId(7)]);
+        assert_eq!(plan.pieces(), 0..2);
     }
 
     #[test]

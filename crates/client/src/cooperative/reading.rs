@@ -147,11 +147,22 @@ impl<C: Context> Client<C> {
         !self.is_silent(holder.session)
     }
 
-    /// The same part from the client that the home names now that one has failed.
+    /// The same part from the client that the home names in place of its source.
     async fn part_of_other(&self, id: FileId, versions: DataVersions, part: &Part) -> Option<Part> {
         let range = part.range.clone();
-        let plan = self.plan(id, versions, &range).await?;
-        let source = plan.source(range.start / PIECE_BYTES)?.cloned();
+        let piece = range.start / PIECE_BYTES;
+        let mut plan = self.known_plan(id, versions);
+        if plan.source(piece).is_some() {
+            let (without, _) = part.source.as_ref()?;
+            let failed = [plan.failed(), &[without.session]].concat();
+            let pieces = piece..piece + 1;
+            let (holders, sources) = self.find_copies(id, &pieces, &failed).await?;
+            plan = Plan::new(versions.now);
+            plan.extend(&pieces, holders, &sources);
+        } else {
+            plan = self.plan(id, versions, &range).await?;
+        }
+        let source = plan.source(piece)?.cloned();
         Some(Part { range, source })
     }
 
@@ -184,8 +195,9 @@ impl<C: Context> Client<C> {
         let range = &part.range;
         let session = holder.session;
         let piece = range.start / PIECE_BYTES;
+        let fail = |plan: &mut Plan| plan.fail(session, piece);
         if self.is_silent(session) {
-            self.plan_without(id, versions, session, piece);
+            self.change_plan(id, versions, fail);
             return Payload::empty();
         }
         let request = CacheRequest::Read {
@@ -199,6 +211,7 @@ impl<C: Context> Client<C> {
             Some((CacheReply::Read { sums }, data)) => self.undamaged(&data, &sums, range),
             _ => {
                 self.rest_client(session);
+                self.change_plan(id, versions, fail);
                 Payload::empty()
             }
         };
@@ -207,7 +220,7 @@ impl<C: Context> Client<C> {
             sharing.counters.missed += u64::from(data.is_empty());
         });
         if data.is_empty() {
-            self.plan_without(id, versions, session, piece);
+            self.change_plan(id, versions, |plan| plan.miss(session, piece));
         }
         data
     }
@@ -264,12 +277,11 @@ impl<C: Context> Client<C> {
         data.slice(0, right)
     }
 
-    /// The pieces from one on are planned anew, without a client that has failed.
-    fn plan_without(&self, id: FileId, versions: DataVersions, failed: SessionId, piece: u64) {
+    fn change_plan(&self, id: FileId, versions: DataVersions, change: impl FnOnce(&mut Plan)) {
         self.with_sharing(|sharing| {
             let plan = sharing.plans.get_mut(id);
             if let Some(plan) = plan.filter(|plan| plan.is_of(versions.now)) {
-                plan.fail(failed, piece);
+                change(plan);
             }
         });
     }
