@@ -2,7 +2,7 @@
 //!
 //! A block that came from a server, and that no other client has asked for, is probably the only
 //! cached copy. Without it, the next reader waits for a disk. So it gets *n* more rounds through
-//! caches before it is gone, each at a client that is chosen at random: the N-chance forwarding of
+//! caches before it is gone, each at another client that is drawn: the N-chance forwarding of
 //! Dahlin, Wang, Anderson and Patterson (*Cooperative Caching*, OSDI 1994). Blocks of which there
 //! are copies are evicted at once. With *n* = 0 all are, which is their greedy forwarding.
 //!
@@ -16,12 +16,14 @@ use atomic_refcell::AtomicRefCell;
 use core::ops::Range;
 use futago_base::{Duration, Errno, FileId, Time};
 use futago_wire::{CacheReply, CacheRequest, Holder, Request, cache::PIECE_BYTES};
+use xxhash_rust::xxh3::xxh3_64;
 
 const BLOCK: u64 = Config::DATA_BLOCK_BYTES as u64;
+const BLOCKS_OF_PIECE: u64 = PIECE_BYTES / BLOCK;
 /// The clients that share their caches are asked for again after this time.
 const PEERS_KNOWN: Duration = Duration::from_secs(5);
 
-/// Consecutive blocks of a file that pass to another client.
+/// Consecutive blocks of a piece of a file that pass to another client.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Leaving {
     file: FileId,
@@ -62,7 +64,7 @@ impl<C: Context> Client<C> {
             blocks,
             chances,
         } = leaving;
-        let peer = self.any_peer().await;
+        let peer = self.peer_for(file, &blocks, chances).await;
         let blocks = self.last_cached(file, blocks);
         let range = blocks.start * BLOCK..blocks.end * BLOCK;
         let bytes = self.cached_bytes(file, &range);
@@ -107,8 +109,14 @@ impl<C: Context> Client<C> {
         self.ask(self.map().home(id), request).await.ok();
     }
 
-    /// A client that shares its cache, chosen at random.
-    async fn any_peer(&self) -> Option<Arc<Holder>> {
+    /// A client that shares its cache, drawn for a piece: a reader asks one client for it, so all
+    /// blocks of the piece pass to the same one.
+    async fn peer_for(
+        &self,
+        file: FileId,
+        blocks: &Range<u64>,
+        chances: u8,
+    ) -> Option<Arc<Holder>> {
         let now = self.context().now();
         let (since, _) = *self.forwarding.peers.borrow();
         if since == Time(0) || now.since(since) > PEERS_KNOWN {
@@ -118,15 +126,17 @@ impl<C: Context> Client<C> {
             *self.forwarding.peers.borrow_mut() = (now, others.map(Arc::new).collect());
         }
         let (_, peers) = &*self.forwarding.peers.borrow();
-        let count = peers.len().max(1) as u64;
-        let peer = peers.get((self.context().random() % count) as usize)?;
+        let draw = [file.0, blocks.start / BLOCKS_OF_PIECE, chances.into()];
+        let draw = xxh3_64(&draw.map(u64::to_le_bytes).concat());
+        let peer = peers.get((draw % peers.len().max(1) as u64) as usize)?;
         (!self.is_silent(peer.session)).then(|| Arc::clone(peer))
     }
 
     /// Notes blocks that are to pass to other clients.
     pub(crate) fn note_leaving(&self, blocks: &[(BlockKey, u8)]) {
         let follows = |((file, number), chances): &(BlockKey, u8), next: &(BlockKey, u8)| {
-            *next == ((*file, number + 1), *chances)
+            let following = number + 1;
+            !following.is_multiple_of(BLOCKS_OF_PIECE) && *next == ((*file, following), *chances)
         };
         for run in blocks.chunk_by(follows) {
             let ((file, first), chances) = run[0];
