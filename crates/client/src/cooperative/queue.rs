@@ -1,5 +1,4 @@
-//! What a client is to do beside its operations. The runtime takes it up, if there is one that
-//! does.
+//! Work of a client beside its operations. The runtime takes it up, if there is one that does.
 
 use alloc::collections::VecDeque;
 use atomic_refcell::AtomicRefCell;

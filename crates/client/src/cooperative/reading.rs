@@ -166,8 +166,8 @@ impl<C: Context> Client<C> {
         Some(Part { range, source })
     }
 
-    /// The data of a range that begins with copied bytes. The servers are asked for the rest. `None`
-    /// if that fails, or the file has changed.
+    /// The data of a range that begins with copied bytes; the servers are asked for the rest.
+    /// `None` if that fails, or the file has changed.
     async fn with_rest(&self, id: FileId, range: &Range<u64>, copied: Payload) -> Option<Payload> {
         let from = range.start + copied.len() as u64;
         if from == range.end {

@@ -4,7 +4,7 @@
 //! piece. It names one of them to the next reader of a piece. The reader is noted as a holder at
 //! once, because it is about to have the piece. So a broadcast is a chain or a tree from the first
 //! moment. The table holds hints. A client that has not got a piece, or has evicted it, says so,
-//! and the reader asks a server. What is known of a file is forgotten with the last lease on it.
+//! and the reader asks a server. The holders of a file are forgotten with the last lease on it.
 
 use crate::builder::DecisionBuilder;
 use crate::completion::Result;
