@@ -3,7 +3,7 @@
 use crate::{BackingStore, Cooperative};
 use futago_base::{ClusterMap, ServerId, limits, map::Policy};
 use futago_store::Sync;
-use futago_transport::{Address, ClusterKey};
+use futago_transport::{Address, ClusterKey, Provider};
 use serde::{Deserialize, Serialize};
 use std::{
     fs::File,
@@ -33,6 +33,9 @@ pub struct Cluster {
     /// Whether connections over TCP are encrypted and authenticated.
     #[serde(default)]
     pub secure: bool,
+    /// The provider of libfabric over which all messages go, once a connection has proven the key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fabric: Option<Provider>,
     /// Whether servers are contact servers: clients take leases, and ask the server that is nearest
     /// to them about names and files of others.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -216,6 +219,7 @@ impl Cluster {
             id: ClusterId(getrandom::u64().map_err(io::Error::other)?),
             key: ClusterKey::generate().map_err(io::Error::other)?,
             secure: false,
+            fabric: None,
             contacts: false,
             cooperative: None,
             epoch: 1,
@@ -368,6 +372,12 @@ impl Cluster {
                 chunks.start(),
                 chunks.end()
             ));
+        }
+        if let Some(provider) = &self.fabric
+            && provider.is_within_host()
+            && self.servers.iter().any(|server| server.host.is_some())
+        {
+            return wrong(format!("fabric = \"{provider}\" connects no other hosts"));
         }
         let seconds = self.limits.give_up_seconds;
         if !(0.0..=GIVE_UP_SECONDS_MAX).contains(&seconds) {

@@ -2,7 +2,7 @@
 
 use crate::{Cluster, ServerEntry};
 use futago_base::ServerId;
-use futago_transport::{Hello, Party, Role, reach_address};
+use futago_transport::{Continuation, Hello, Party, Role, reach_address, reach_over_fabric};
 use std::{io, time::Duration};
 use tokio::{runtime::Builder, time::timeout};
 
@@ -38,9 +38,12 @@ async fn reach(cluster: &Cluster, id: ServerId, entry: &ServerEntry) -> Result<(
         from: Role::Client,
         to: Party::Server(id),
         map_epoch: cluster.epoch,
-        hands_over_memory: false,
+        continues: Continuation::Socket,
         is_secure: cluster.secure,
     };
-    let reached = reach_address(&entry.address, &cluster.key, hello).await;
+    let reached = match &cluster.fabric {
+        Some(provider) => reach_over_fabric(&entry.address, &cluster.key, provider, hello).await,
+        None => reach_address(&entry.address, &cluster.key, hello).await,
+    };
     reached.map(drop).map_err(|error| error.to_string())
 }

@@ -15,7 +15,8 @@ use futago_node::{
     server::{Config, Servers, Status},
 };
 use futago_transport::{
-    Address, Budget, Hello, Party, Receiver, Role, Sender, Stream, handshake::introduce, split,
+    Address, Budget, Continuation, Hello, Party, Receiver, Role, Sender, Stream,
+    handshake::introduce, split,
 };
 use futago_wire::{
     Body, Failure, Frame, Header, LockChange, MessageKind, Outcome, Peer, PeerChange, Reply,
@@ -86,7 +87,7 @@ impl Running {
             from,
             to: Party::Server(ServerId(0)),
             map_epoch: self.cluster.epoch,
-            hands_over_memory: false,
+            continues: Continuation::Socket,
             is_secure: false,
         };
         introduce(&mut stream, &self.cluster.key, hello)
@@ -205,7 +206,7 @@ fn more_members_than_configured_are_refused_with_a_reason() {
             from: Role::Client,
             to: Party::Server(ServerId(0)),
             map_epoch: 1,
-            hands_over_memory: false,
+            continues: Continuation::Socket,
             is_secure: false,
         };
         let refused = introduce(&mut second, &running.cluster.key, hello).await;

@@ -3,7 +3,8 @@
 
 use crate::{
     Channel, ClusterKey, Hello, Listener, Stream,
-    handshake::{DEADLINE, HandshakeError, Refusal, welcome},
+    fabric::{FabricStream, Provider},
+    handshake::{Continuation, DEADLINE, HandshakeError, Refusal, welcome},
     shared_memory::MemoryStream,
 };
 use futago_base::ServerId;
@@ -50,6 +51,8 @@ impl Drop for ConnectionSlot {
 pub struct Acceptor<D> {
     key: ClusterKey,
     connections_max: usize,
+    /// The provider of the cluster's fabric.
+    fabric: Option<Provider>,
     connections: Rc<Cell<usize>>,
     unproven: RefCell<BTreeMap<u64, AbortHandle>>,
     accepted: Cell<u64>,
@@ -57,11 +60,17 @@ pub struct Acceptor<D> {
 }
 
 impl<D: ConnectionHandler + 'static> Acceptor<D> {
-    /// An acceptor of at most this many proven connections.
-    pub fn new(key: ClusterKey, connections_max: usize, handler: D) -> Rc<Self> {
+    /// An acceptor of at most this many proven connections, which may move to the fabric.
+    pub fn new(
+        key: ClusterKey,
+        connections_max: usize,
+        fabric: Option<Provider>,
+        handler: D,
+    ) -> Rc<Self> {
         Rc::new(Self {
             key,
             connections_max,
+            fabric,
             connections: Rc::default(),
             unproven: RefCell::default(),
             accepted: Cell::new(0),
@@ -103,7 +112,7 @@ impl<D: ConnectionHandler + 'static> Acceptor<D> {
             slot = Some(self.slot().ok_or(Refusal::Full)?);
             Ok(here)
         };
-        let result = open(stream, &self.key, admit).await;
+        let result = open(stream, &self.key, self.fabric.as_ref(), admit).await;
         match (result, slot) {
             (Ok((channel, hello)), Some(slot)) => self.handler.connected(channel, hello, slot),
             (Err(error), _) => self.handler.rejected(&error),
@@ -131,20 +140,26 @@ impl<D: ConnectionHandler + 'static> Acceptor<D> {
     }
 }
 
-/// Verifies the proof of the key, and accepts the shared memory that the peer offers, if it does.
+/// Verifies the proof of the key, and accepts the shared memory or the fabric that the peer
+/// offers, if it does.
 async fn open(
     mut stream: Stream,
     key: &ClusterKey,
+    fabric: Option<&Provider>,
     admit: impl FnOnce(&Hello) -> Result<Vec<ServerId>, Refusal>,
 ) -> Result<(Channel, Hello), HandshakeError> {
-    let (hello, session) = welcome(&mut stream, key, admit).await?;
-    let channel = match stream {
-        Stream::Unix(socket) if hello.hands_over_memory => {
+    let (hello, mut session) = welcome(&mut stream, key, admit).await?;
+    let channel = match (hello.continues, stream) {
+        (Continuation::Memory, Stream::Unix(socket)) => {
             let accepted = timeout(DEADLINE, MemoryStream::accept(socket)).await;
             accepted.map_err(|_| HandshakeError::Deadline)??.into()
         }
-        Stream::Tcp(_) if hello.hands_over_memory => return Err(HandshakeError::Stranger),
-        stream => Channel::new(stream, session, hello.is_secure, false)?,
+        (Continuation::Memory, Stream::Tcp(_)) => return Err(HandshakeError::Stranger),
+        (Continuation::Fabric, stream) => {
+            let moved = FabricStream::accept(stream, &mut session, fabric).await?;
+            Channel::over_fabric(moved, session, hello.is_secure)
+        }
+        (Continuation::Socket, stream) => Channel::new(stream, session, hello.is_secure, false)?,
     };
     Ok((channel, hello))
 }

@@ -1,14 +1,17 @@
-//! The transport of messages: a socket, an encrypted socket, or shared memory.
+//! The transport of messages: a socket or a fabric, encrypted or not, or shared memory.
 
-use crate::{LedSocket, SecureStream, Session, Socket, Stream, shared_memory::MemoryStream};
+use crate::{
+    LedSocket, SecureStream, Session, Socket, Stream, fabric::FabricStream,
+    shared_memory::MemoryStream,
+};
 use std::io::{self, IoSlice};
 
 /// A connection whose ends have proven the key to each other.
 #[derive(Debug)]
 pub enum Channel {
-    /// A socket.
+    /// A socket or a fabric.
     Stream(Socket),
-    /// A socket whose bytes are encrypted.
+    /// A socket or a fabric whose bytes are encrypted.
     Secure(SecureStream),
     /// Memory that both ends have mapped.
     Memory(MemoryStream),
@@ -56,6 +59,24 @@ impl Channel {
         })
     }
 
+    /// A fabric after the handshake, encrypted if the cluster is secure.
+    pub(crate) fn over_fabric(stream: FabricStream, session: Session, is_secure: bool) -> Self {
+        let fabric = Socket::Fabric(stream);
+        match is_secure {
+            true => Self::Secure(SecureStream::new(fabric, session)),
+            false => Self::Stream(fabric),
+        }
+    }
+
+    /// The fabric, if bytes go over one.
+    pub const fn fabric(&self) -> Option<&FabricStream> {
+        match self {
+            Self::Stream(socket) => socket.fabric(),
+            Self::Secure(secure) => secure.socket.fabric(),
+            Self::Memory(_) => None,
+        }
+    }
+
     /// The socket, if a calling thread can receive from it.
     pub const fn led(&self) -> Option<&LedSocket> {
         match self {
@@ -68,7 +89,7 @@ impl Channel {
     /// Whether a thread polls both directions, so that it needs no wake-ups.
     pub fn is_polled(&self) -> bool {
         match self {
-            Self::Stream(_) | Self::Secure(_) => false,
+            Self::Stream(_) | Self::Secure(_) => self.fabric().is_some_and(FabricStream::is_polled),
             Self::Memory(stream) => stream.is_polled(),
         }
     }

@@ -4,6 +4,7 @@ use crate::{
     Channel, LedSocket,
     checksum::crc32c_append,
     decoder::{Decoder, IDLE_BUFFER_BYTES},
+    fabric::FabricStream,
     large,
 };
 use atomic_refcell::AtomicRefCell;
@@ -196,7 +197,9 @@ impl Receiver {
 
     /// Whether a thread can poll for messages.
     pub fn can_be_polled(&self) -> bool {
-        matches!(&*self.channel, Channel::Memory(_)) || self.channel.led().is_some()
+        let channel = &*self.channel;
+        let is_memory = matches!(channel, Channel::Memory(_));
+        is_memory || channel.led().is_some() || channel.fabric().is_some()
     }
 
     /// Whether a message waits for its queue position and for memory.
@@ -209,7 +212,8 @@ impl Receiver {
         matches!(&*self.channel, Channel::Secure(stream) if stream.has_opened())
     }
 
-    /// The socket that a thread can wait for; `None` if messages arrive through shared memory.
+    /// The socket that a thread can wait for; `None` if messages arrive through shared memory or a
+    /// fabric.
     pub fn socket(&self) -> Option<BorrowedFd<'_>> {
         self.channel.led().map(AsFd::as_fd)
     }
@@ -219,7 +223,13 @@ impl Receiver {
     pub fn start_polling(&self) {
         match &*self.channel {
             Channel::Memory(stream) => stream.start_polling(),
-            channel => channel.led().into_iter().for_each(LedSocket::start_leading),
+            channel => {
+                channel.led().into_iter().for_each(LedSocket::start_leading);
+                channel
+                    .fabric()
+                    .into_iter()
+                    .for_each(FabricStream::start_polling);
+            }
         }
     }
 
@@ -232,6 +242,8 @@ impl Receiver {
                 let is_needed = has_begun || self.waits_for_memory() || self.has_taken();
                 let led = channel.led().into_iter();
                 led.for_each(|socket| socket.stop_leading(is_needed));
+                let fabric = channel.fabric().into_iter();
+                fabric.for_each(|stream| stream.stop_polling(is_needed));
             }
         }
     }

@@ -79,10 +79,21 @@ pub struct Hello {
     /// The version of its cluster map, for logs: servers move from process to process, and a peer
     /// with an older map finds those that have not moved.
     pub map_epoch: u32,
-    /// Whether it hands over shared memory next.
-    pub hands_over_memory: bool,
+    /// The way in which messages go on afterwards.
+    pub continues: Continuation,
     /// Whether its cluster encrypts TCP.
     pub is_secure: bool,
+}
+
+/// The way in which messages go on after the proof of the key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Continuation {
+    /// Over the same socket.
+    Socket,
+    /// Through shared memory, which the connecting side hands over next.
+    Memory,
+    /// Over a fabric, whose addresses are exchanged next.
+    Fabric,
 }
 
 /// The reason why a server rejects a connection.
@@ -149,6 +160,9 @@ pub enum HandshakeError {
         "one side's cluster file says that connections are encrypted (secure = true), the other's does not; take the file that futago up has written last"
     )]
     Security,
+    /// The fabric of the cluster cannot be used.
+    #[error("the fabric cannot be used: {0}")]
+    Fabric(String),
 }
 
 impl HandshakeError {

@@ -2,7 +2,7 @@
 
 use crate::{
     busy::{self, now},
-    shared_memory::stream::{PollResult, Shared},
+    waiter::{PollResult, Polled},
     waiting::{is_contended, yield_cpu},
 };
 use futago_base::Time;
@@ -15,13 +15,13 @@ use std::{
 use tokio::{sync::Notify, task};
 
 thread_local! {
-    static POLLED: Polled = Polled::default();
+    static POLLED: PolledStreams = PolledStreams::default();
 }
 
 #[derive(Default)]
-struct Polled {
+struct PolledStreams {
     /// Streams with waiting tasks that are not blocked yet; `None` if the thread does not poll.
-    streams: RefCell<Option<Vec<Arc<Shared>>>>,
+    streams: RefCell<Option<Vec<Arc<dyn Polled>>>>,
     /// Until when the thread polls in any case, because the peer of a socket may answer soon.
     awake_until: Cell<Time>,
     /// Notified when there is a stream to poll.
@@ -60,14 +60,14 @@ pub async fn poll_streams(exclusively: impl Fn(&mut dyn FnMut())) {
 
 /// Polls a stream until it has no waiting task. A thread that does not poll requests a wake-up
 /// instead.
-pub(crate) fn add(stream: &Arc<Shared>) {
-    if stream.is_listed.load(Ordering::Relaxed) {
+pub(crate) fn add(stream: Arc<dyn Polled>) {
+    if stream.is_listed().load(Ordering::Relaxed) {
         return;
     }
     POLLED.with(|polled| match polled.streams.borrow_mut().as_mut() {
         Some(streams) => {
-            stream.is_listed.store(true, Ordering::Relaxed);
-            streams.push(Arc::clone(stream));
+            stream.is_listed().store(true, Ordering::Relaxed);
+            streams.push(stream);
             polled.begun.notify_one();
         }
         None => stream.sleep(),
@@ -95,7 +95,7 @@ fn poll(now: Time) -> PollResult {
             streams.retain(|stream| {
                 let result = stream.poll(now_if_polling);
                 all = all.and(result);
-                stream.is_listed.store(result.again, Ordering::Relaxed);
+                stream.is_listed().store(result.again, Ordering::Relaxed);
                 result.again
             });
         }
@@ -123,7 +123,7 @@ impl Drop for Polling {
         // The streams are already gone if the thread itself ends.
         let left = POLLED.try_with(|polled| polled.streams.borrow_mut().take());
         for stream in left.ok().flatten().unwrap_or_default() {
-            stream.is_listed.store(false, Ordering::Relaxed);
+            stream.is_listed().store(false, Ordering::Relaxed);
             stream.sleep();
         }
     }

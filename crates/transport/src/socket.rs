@@ -1,6 +1,6 @@
-//! A connected socket after the handshake.
+//! A connected socket after the handshake, or a fabric in its place.
 
-use crate::{LedSocket, WatchedSocket};
+use crate::{LedSocket, WatchedSocket, fabric::FabricStream};
 use bytes::BufMut;
 use std::io::{self, IoSlice};
 
@@ -11,6 +11,8 @@ pub enum Socket {
     Watched(WatchedSocket),
     /// A calling thread may receive instead.
     Led(LedSocket),
+    /// The bytes go over a fabric. The socket only signals.
+    Fabric(FabricStream),
 }
 
 macro_rules! either {
@@ -18,6 +20,7 @@ macro_rules! either {
         match $socket {
             Socket::Watched($inner) => $call,
             Socket::Led($inner) => $call,
+            Socket::Fabric($inner) => $call,
         }
     };
 }
@@ -26,8 +29,16 @@ impl Socket {
     /// The socket, if a calling thread may receive from it.
     pub const fn led(&self) -> Option<&LedSocket> {
         match self {
-            Self::Watched(_) => None,
+            Self::Watched(_) | Self::Fabric(_) => None,
             Self::Led(socket) => Some(socket),
+        }
+    }
+
+    /// The fabric that the bytes go over.
+    pub const fn fabric(&self) -> Option<&FabricStream> {
+        match self {
+            Self::Watched(_) | Self::Led(_) => None,
+            Self::Fabric(stream) => Some(stream),
         }
     }
 
@@ -56,8 +67,13 @@ impl Socket {
         either!(self, socket => socket.try_write_vectored(from))
     }
 
-    /// How many written bytes the peer's system has not confirmed yet.
+    /// How many written bytes the peer's system has not confirmed yet. A fabric takes no more than
+    /// the peer has buffers for.
     pub fn unconfirmed_bytes(&self) -> io::Result<usize> {
-        either!(self, socket => socket.unconfirmed_bytes())
+        match self {
+            Self::Watched(socket) => socket.unconfirmed_bytes(),
+            Self::Led(socket) => socket.unconfirmed_bytes(),
+            Self::Fabric(_) => Ok(0),
+        }
     }
 }

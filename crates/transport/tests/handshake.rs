@@ -3,7 +3,7 @@
 
 use futago_base::ServerId;
 use futago_transport::{
-    Address, ClusterKey, HandshakeError, Hello, Refusal, Role,
+    Address, ClusterKey, Continuation, HandshakeError, Hello, Refusal, Role,
     handshake::{Party, SERVERS_MAX, introduce, welcome},
     reach_address,
 };
@@ -15,7 +15,7 @@ const HELLO: Hello = Hello {
     from: Role::Client,
     to: Party::Server(ServerId(3)),
     map_epoch: 1,
-    hands_over_memory: false,
+    continues: Continuation::Socket,
     is_secure: false,
 };
 

@@ -4,8 +4,8 @@
 use bytes::Bytes;
 use futago_base::{Payload, ServerId, limits};
 use futago_transport::{
-    Budget, Channel, ClusterKey, ConnectionError, Hello, LedSocket, Receiver, Role, SecureStream,
-    Sender, Session, Socket, Stream,
+    Budget, Channel, ClusterKey, ConnectionError, Continuation, Hello, LedSocket, Receiver, Role,
+    SecureStream, Sender, Session, Socket, Stream,
     handshake::{Party, introduce, welcome},
     split,
 };
@@ -23,7 +23,7 @@ const HELLO: Hello = Hello {
     from: Role::Client,
     to: Party::Server(ServerId(0)),
     map_epoch: 1,
-    hands_over_memory: false,
+    continues: Continuation::Socket,
     is_secure: true,
 };
 

@@ -7,8 +7,8 @@ use bytes::Bytes;
 use futago_base::{Payload, ServerId, limits};
 use futago_transport::{
     Acceptor, Address, Budget, Channel, ClusterKey, ConnectionError, ConnectionHandler,
-    ConnectionSlot, HandshakeError, Hello, Listener, Party, Receiver, Refusal, Role, Sender,
-    poll_streams, reach, shared_memory::MemoryStream, split,
+    ConnectionSlot, Continuation, HandshakeError, Hello, Listener, Party, Receiver, Refusal, Role,
+    Sender, poll_streams, reach, shared_memory::MemoryStream, split,
 };
 use futago_wire::{Body, Frame, Header, MessageKind, Request};
 use rustix::{
@@ -383,7 +383,7 @@ const CLUSTER: u64 = 0x5eed;
 async fn way_to(listeners: Vec<Listener>, address: &Address, cluster: u64) -> &'static str {
     let key = ClusterKey::from([7; 32]);
     let (reported, mut ways) = mpsc::unbounded_channel();
-    let acceptor = Acceptor::new(key.clone(), 10, Counting(reported));
+    let acceptor = Acceptor::new(key.clone(), 10, None, Counting(reported));
     for listener in listeners {
         let acceptor = Rc::clone(&acceptor);
         spawn_local(async move { acceptor.run(&listener).await });
@@ -393,9 +393,9 @@ async fn way_to(listeners: Vec<Listener>, address: &Address, cluster: u64) -> &'
         to: Party::Server(ServerId(3)),
         map_epoch: 1,
         is_secure: false,
-        hands_over_memory: false,
+        continues: Continuation::Socket,
     };
-    let _channel = reach(address, cluster, &key, hello).await.unwrap();
+    let _channel = reach(address, cluster, &key, None, hello).await.unwrap();
     let mut way = ways.recv().await.unwrap();
     // Rejected attempts are in the queue first.
     while let Ok(later) = ways.try_recv() {

@@ -2,24 +2,64 @@
 
 use anyhow::{Context, ensure};
 use futago_node::ServerEntry;
-use futago_transport::Address;
-use std::{net::TcpListener, path::Path};
+use futago_transport::{Address, Provider};
+use std::{fmt, net::TcpListener, path::Path, str::FromStr};
 
 /// How servers are reached.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Transport {
     /// Unix sockets: for one host.
     #[default]
     Unix,
     /// TCP.
     Tcp,
+    /// A fabric, whose connections begin over TCP.
+    Fabric(Provider),
+}
+
+impl Transport {
+    /// The provider of the fabric, which can be used on this host.
+    ///
+    /// # Errors
+    /// It cannot.
+    pub fn fabric(&self) -> anyhow::Result<Option<Provider>> {
+        let Self::Fabric(provider) = self else {
+            return Ok(None);
+        };
+        provider.ensure_usable()?;
+        Ok(Some(provider.clone()))
+    }
+}
+
+impl FromStr for Transport {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once(':') {
+            Some(("ofi", provider)) => provider.parse().map(Self::Fabric),
+            None if text == "unix" => Ok(Self::Unix),
+            None if text == "tcp" => Ok(Self::Tcp),
+            None if text == "ofi" => Ok(Self::Fabric(Provider::default())),
+            _ => Err("write unix, tcp, ofi or ofi:PROVIDER".into()),
+        }
+    }
+}
+
+impl fmt::Display for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unix => f.write_str("unix"),
+            Self::Tcp => f.write_str("tcp"),
+            Self::Fabric(provider) => write!(f, "ofi:{provider}"),
+        }
+    }
 }
 
 /// `processes` server processes of `shards` servers each on this host.
 pub fn on_this_host(
     processes: u32,
     shards: u32,
-    transport: Transport,
+    transport: &Transport,
     directory: &Path,
 ) -> anyhow::Result<Vec<ServerEntry>> {
     let count = processes as usize * shards as usize;
@@ -27,7 +67,7 @@ pub fn on_this_host(
         Transport::Unix => (0..count)
             .map(|number| Address::Unix(directory.join(format!("{number}.sock"))))
             .collect(),
-        Transport::Tcp => free_ports(count)?
+        Transport::Tcp | Transport::Fabric(_) => free_ports(count)?
             .into_iter()
             .map(|port| Address::Tcp(format!("127.0.0.1:{port}")))
             .collect(),
@@ -96,15 +136,26 @@ mod tests {
 
     #[test]
     fn servers_of_one_process_are_neighbours() {
-        let entries = on_this_host(2, 2, Transport::Unix, Path::new("/run/x")).unwrap();
+        let entries = on_this_host(2, 2, &Transport::Unix, Path::new("/run/x")).unwrap();
         let processes: Vec<u32> = entries.iter().map(|entry| entry.process).collect();
         assert_eq!(processes, [0, 0, 1, 1]);
         assert_eq!(entries[3].address.to_string(), "unix:/run/x/3.sock");
     }
 
     #[test]
+    fn transports_read_back_as_written() {
+        for text in ["unix", "tcp", "ofi:tcp", "ofi:verbs"] {
+            assert_eq!(text.parse::<Transport>().unwrap().to_string(), text);
+        }
+        assert_eq!("ofi".parse::<Transport>().unwrap().to_string(), "ofi:tcp");
+        for text in ["", "ofi:", "ofi:a b", "udp", "tcp:x"] {
+            assert!(text.parse::<Transport>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
     fn local_ports_are_distinct() {
-        let entries = on_this_host(4, 1, Transport::Tcp, Path::new("/")).unwrap();
+        let entries = on_this_host(4, 1, &Transport::Tcp, Path::new("/")).unwrap();
         let mut addresses: Vec<String> = entries.iter().map(|e| e.address.to_string()).collect();
         addresses.sort();
         addresses.dedup();

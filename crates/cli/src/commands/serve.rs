@@ -200,7 +200,7 @@ impl Ranks {
         let directory = runtime_directory::choose(&String::from(cluster.id), is_one_host);
         let count = hosts.len() as u32;
         cluster.servers = if is_one_host {
-            plan::on_this_host(count, 1, plan::Transport::Unix, &directory)?
+            plan::on_this_host(count, 1, &plan::Transport::Unix, &directory)?
         } else {
             plan::on_hosts(hosts, count, 1, self.port)?
         };

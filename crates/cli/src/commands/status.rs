@@ -49,6 +49,9 @@ struct Report {
     id: String,
     /// Whether connections over TCP are encrypted.
     secure: bool,
+    /// The provider of the fabric that all messages go over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fabric: Option<String>,
     /// The version of the cluster map: servers that move raise it.
     epoch: u32,
     policy: futago_base::map::Policy,
@@ -192,6 +195,7 @@ impl Status {
             name: cluster.name.clone(),
             id: cluster.id.into(),
             secure: cluster.secure,
+            fabric: cluster.fabric.as_ref().map(ToString::to_string),
             epoch: cluster.epoch,
             policy: cluster.policy,
             partitions: cluster.partitions,
@@ -366,7 +370,9 @@ fn cells(row: &ServerRow) -> Vec<String> {
 
 fn text(report: &Report) -> String {
     let secure = if report.secure { ", secure" } else { "" };
-    let mut text = format!("cluster {} ({}){secure}\n", report.name, report.id);
+    let fabric = report.fabric.as_ref();
+    let fabric = fabric.map_or_else(String::new, |provider| format!(", over ofi:{provider}"));
+    let mut text = format!("cluster {} ({}){secure}{fabric}\n", report.name, report.id);
     let rows = report.servers.iter().map(cells).collect();
     text += &output::table(&TITLES, &[0, 2, 3, 4, 5, 6, 7], rows);
     for row in &report.servers {

@@ -62,8 +62,10 @@ pub struct Up {
     /// The first TCP port on other hosts.
     #[arg(long, default_value_t = 7330)]
     port: u16,
-    /// How servers on this host are reached; other hosts always over TCP.
-    #[arg(long, value_enum, default_value_t)]
+    /// How servers on this host are reached: unix, tcp, or ofi[:PROVIDER] for a provider of
+    /// libfabric (tcp if none is named; verbs for InfiniBand). Other hosts are reached over TCP,
+    /// or with ofi over the provider too.
+    #[arg(long, value_name = "unix|tcp|ofi[:PROVIDER]", default_value_t)]
     transport: plan::Transport,
     #[command(flatten)]
     core_dumps: CoreDumps,
@@ -225,6 +227,7 @@ impl Up {
 
     fn new_cluster(&self) -> anyhow::Result<Cluster> {
         let mut cluster = self.settings.new_cluster()?;
+        cluster.fabric = self.transport.fabric()?;
         let mut earlier = None;
         if let Some(directory) = &self.data {
             let directory = data::make(directory)?;
@@ -237,7 +240,7 @@ impl Up {
         cluster.servers = match &self.hosts {
             None => {
                 let processes = self.servers.unwrap_or(1);
-                plan::on_this_host(processes, self.shards, self.transport, &directory)?
+                plan::on_this_host(processes, self.shards, &self.transport, &directory)?
             }
             Some(file) => {
                 let text = fs::read_to_string(file)

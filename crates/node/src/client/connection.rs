@@ -2,7 +2,9 @@
 
 use super::{NodeContext, locating};
 use futago_base::ServerId;
-use futago_transport::{Channel, HandshakeError, Hello, Party, Receiver, Role, reach, split};
+use futago_transport::{
+    Channel, Continuation, HandshakeError, Hello, Party, Receiver, Role, reach, split,
+};
 use std::{sync::Arc, time::Duration};
 use tokio::time::timeout;
 
@@ -69,10 +71,11 @@ async fn connect(
         from: Role::Client,
         to: Party::Server(server),
         map_epoch: location.epoch,
-        hands_over_memory: false,
+        continues: Continuation::Socket,
         is_secure: cluster.secure,
     };
-    reach(&location.address, cluster.id.0, &cluster.key, hello).await
+    let fabric = cluster.fabric.as_ref();
+    reach(&location.address, cluster.id.0, &cluster.key, fabric, hello).await
 }
 
 async fn read(context: &NodeContext, server: ServerId, receiver: &Receiver) {

@@ -8,7 +8,8 @@ use super::shard::Setup;
 use crate::{cluster::ClusterId, locations::SharedLocations};
 use futago_base::ServerId;
 use futago_transport::{
-    Budget, Channel, ClusterKey, HandshakeError, Hello, Party, Role, Sender, reach, split,
+    Budget, Channel, ClusterKey, Continuation, HandshakeError, Hello, Party, Provider, Role,
+    Sender, reach, split,
 };
 use futago_wire::Frame;
 use std::{
@@ -77,6 +78,7 @@ pub struct Peers {
     id: ServerId,
     siblings: Rc<Siblings>,
     is_secure: bool,
+    fabric: Option<Provider>,
     cluster: ClusterId,
     locations: SharedLocations,
     key: ClusterKey,
@@ -88,6 +90,7 @@ struct Link {
     from: ServerId,
     to: ServerId,
     is_secure: bool,
+    fabric: Option<Provider>,
     cluster: ClusterId,
     locations: SharedLocations,
     key: ClusterKey,
@@ -109,6 +112,7 @@ impl Peers {
             id: setup.id,
             siblings,
             is_secure: setup.cluster.secure,
+            fabric: setup.cluster.fabric.clone(),
             cluster: setup.cluster.id,
             locations: setup.locations.clone(),
             key: setup.cluster.key.clone(),
@@ -157,6 +161,7 @@ impl Peers {
             from: self.id,
             to,
             is_secure: self.is_secure,
+            fabric: self.fabric.clone(),
             cluster: self.cluster,
             locations: self.locations.clone(),
             key: self.key.clone(),
@@ -199,10 +204,11 @@ async fn connect(link: &Link) -> Result<Channel, HandshakeError> {
         from: Role::Server(link.from),
         to: Party::Server(link.to),
         map_epoch: location.epoch,
-        hands_over_memory: false,
+        continues: Continuation::Socket,
         is_secure: link.is_secure,
     };
-    let reaching = reach(&location.address, link.cluster.0, &link.key, hello);
+    let (cluster, fabric) = (link.cluster.0, link.fabric.as_ref());
+    let reaching = reach(&location.address, cluster, &link.key, fabric, hello);
     Ok(reaching.await?.0)
 }
 

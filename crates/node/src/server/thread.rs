@@ -309,7 +309,7 @@ async fn listen(setup: &Setup, door: Door) -> io::Result<Vec<JoinHandle<()>>> {
         .await
         .map_err(|error| io::Error::new(error.kind(), format!("{address}: {error}")))?;
     let (key, most) = (setup.cluster.key.clone(), setup.cluster.limits.connections);
-    let acceptor = Acceptor::new(key, most, door);
+    let acceptor = Acceptor::new(key, most, setup.cluster.fabric.clone(), door);
     let mut doors = vec![spawn_accepting(&acceptor, listener)];
     match Listener::bind_nearby(&address, setup.cluster.id.0, Party::Server(setup.id)) {
         Ok(Some(nearby)) => doors.push(spawn_accepting(&acceptor, nearby)),

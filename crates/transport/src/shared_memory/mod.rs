@@ -11,6 +11,6 @@ pub mod ring;
 
 mod handover;
 mod lines;
-pub(crate) mod stream;
+mod stream;
 
 pub use stream::MemoryStream;

@@ -6,14 +6,14 @@ use super::{
     ring::{Reader, Violation, Writer},
 };
 use crate::{
-    busy::{self, now},
+    busy,
     inheritance::Private,
     polling,
+    waiter::{PollResult, Polled, Waiting},
 };
 use atomic_refcell::AtomicRefCell;
 use bytes::{BufMut, buf::UninitSlice};
 use futago_base::Time;
-use futago_driver::SpinLimit;
 use rustix::net::{SendFlags, send};
 use std::{
     io::{self, IoSlice, Read},
@@ -29,7 +29,6 @@ use tokio::{
         unix::{AsyncFd, AsyncFdReadyGuard},
     },
     net::UnixStream,
-    sync::Notify,
 };
 
 /// The most wake-up bytes that are consumed at once.
@@ -41,7 +40,7 @@ pub struct MemoryStream(Arc<Shared>);
 
 /// The state that the stream shares with polling threads.
 #[derive(Debug)]
-pub(crate) struct Shared {
+struct Shared {
     _private: Private,
     outgoing: AtomicRefCell<Writer<Words<Direction>>>,
     incoming: AtomicRefCell<Reader<Words<Direction>>>,
@@ -54,18 +53,9 @@ pub(crate) struct Shared {
     for_bytes: Waiting,
     for_room: Waiting,
     /// Whether the stream is in the list of polled streams.
-    pub(crate) is_listed: AtomicBool,
+    is_listed: AtomicBool,
     /// Whether a thread reads and writes continuously, so that waiting tasks need not poll.
     is_polled: AtomicBool,
-}
-
-/// A task that waits for the other end.
-#[derive(Debug, Default)]
-struct Waiting {
-    since: AtomicRefCell<Option<Time>>,
-    spin_limit: AtomicRefCell<SpinLimit>,
-    /// Notified when the task can continue.
-    ready: Notify,
 }
 
 impl MemoryStream {
@@ -200,42 +190,16 @@ impl Shared {
         if is_ready()? {
             return Ok(());
         }
-        let since = now();
-        *waiting.since.borrow_mut() = Some(since);
+        let since = waiting.begin();
         while !is_ready()? {
-            polling::add(self);
+            polling::add(Arc::clone(self) as Arc<dyn Polled>);
             tokio::select! {
                 () = waiting.ready.notified() => break,
                 wake_up = self.socket.readable() => self.take_wake_ups(wake_up?)?,
             }
         }
-        *waiting.since.borrow_mut() = None;
-        waiting.spin_limit.borrow_mut().learn(now().since(since));
+        waiting.end(since);
         Ok(())
-    }
-
-    /// Notifies the tasks that can continue, and requests a wake-up from the peer for tasks that
-    /// have exceeded their spin limit; without a time, for all.
-    pub(crate) fn poll(&self, now: Option<Time>) -> PollResult {
-        if self.is_polled.load(Ordering::Relaxed) {
-            return PollResult::default();
-        }
-        let bytes = self.for_bytes.poll(
-            now,
-            || self.has_bytes(),
-            || self.incoming.borrow().prepare_to_block(),
-        );
-        let room = self.for_room.poll(
-            now,
-            || self.has_room(),
-            || self.outgoing.borrow().prepare_to_block(),
-        );
-        bytes.and(room)
-    }
-
-    /// Requests a wake-up from the peer for all waiting tasks.
-    pub(crate) fn sleep(&self) {
-        self.poll(None);
     }
 
     /// Wakes the blocked peer. Errors are ignored: the peer is gone, or has unread wake-up bytes,
@@ -264,53 +228,26 @@ impl Shared {
     }
 }
 
-/// The result of a poll.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct PollResult {
-    /// A task can continue now.
-    pub found: bool,
-    /// A task still waits and is not blocked.
-    pub again: bool,
-}
-
-impl PollResult {
-    /// Whether to poll again soon, after yielding the CPU.
-    pub const fn is_idle(self) -> bool {
-        self.again && !self.found
-    }
-
-    /// The combined result of two polls.
-    pub const fn and(self, other: Self) -> Self {
-        Self {
-            found: self.found || other.found,
-            again: self.again || other.again,
-        }
-    }
-}
-
-impl Waiting {
-    /// Polls for the waiting task.
-    fn poll(
-        &self,
-        now: Option<Time>,
-        is_ready: impl FnOnce() -> io::Result<bool>,
-        prepare_to_block: impl FnOnce() -> Result<bool, Violation>,
-    ) -> PollResult {
-        let Some(since) = *self.since.borrow() else {
+impl Polled for Shared {
+    fn poll(&self, now: Option<Time>) -> PollResult {
+        if self.is_polled.load(Ordering::Relaxed) {
             return PollResult::default();
-        };
-        // A notified task encounters the error, too.
-        let ready = is_ready().unwrap_or(true);
-        let span = self.spin_limit.borrow().span();
-        let within_limit = now.is_some_and(|now| now.since(since) < span);
-        let found = ready || !within_limit && !prepare_to_block().unwrap_or(false);
-        if found {
-            self.ready.notify_one();
         }
-        PollResult {
-            found,
-            again: within_limit && !found,
-        }
+        let bytes = self.for_bytes.poll(
+            now,
+            || self.has_bytes(),
+            || self.incoming.borrow().prepare_to_block().map_err(broken),
+        );
+        let room = self.for_room.poll(
+            now,
+            || self.has_room(),
+            || self.outgoing.borrow().prepare_to_block().map_err(broken),
+        );
+        bytes.and(room)
+    }
+
+    fn is_listed(&self) -> &AtomicBool {
+        &self.is_listed
     }
 }
 

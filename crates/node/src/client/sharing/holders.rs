@@ -4,7 +4,7 @@ use crate::client::NodeContext;
 use atomic_refcell::AtomicRefCell;
 use futago_base::{Payload, SessionId};
 use futago_transport::{
-    Channel, HandshakeError, Hello, Party, Receiver, Role, Sender, reach, split,
+    Channel, Continuation, HandshakeError, Hello, Party, Receiver, Role, Sender, reach, split,
 };
 use futago_wire::{Body, CacheReply, CacheRequest, Frame, Header, Holder, MessageKind};
 use std::{collections::BTreeMap, pin::pin, sync::Arc, time::Duration};
@@ -197,11 +197,18 @@ async fn connect(context: &NodeContext, holder: &Holder) -> Result<Channel, Hand
         from: Role::Client,
         to: Party::Client(holder.session),
         map_epoch: cluster.epoch,
-        hands_over_memory: false,
+        continues: Continuation::Socket,
         is_secure: cluster.secure,
     };
     let address = address.ok_or(HandshakeError::Server)?;
-    let (channel, _) = reach(&address, cluster.id.0, &cluster.key, hello).await?;
+    let (channel, _) = reach(
+        &address,
+        cluster.id.0,
+        &cluster.key,
+        cluster.fabric.as_ref(),
+        hello,
+    )
+    .await?;
     Ok(channel)
 }
 

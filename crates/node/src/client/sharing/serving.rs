@@ -96,7 +96,12 @@ async fn serve(client: Arc<RecordedClient>, ready: mpsc::Sender<io::Result<()>>)
     let handler = Visitors {
         client: Arc::clone(&client),
     };
-    let acceptor = Acceptor::new(cluster.key.clone(), CONNECTIONS_MAX, handler);
+    let acceptor = Acceptor::new(
+        cluster.key.clone(),
+        CONNECTIONS_MAX,
+        cluster.fabric.clone(),
+        handler,
+    );
     client.context().open_door(door);
     let _ = ready.send(Ok(()));
     if let Some(nearby) = nearby {
