@@ -11,6 +11,7 @@ mod copies;
 mod core_dumps;
 mod data;
 mod down_servers;
+mod fabric;
 mod fencing;
 mod files;
 mod find;

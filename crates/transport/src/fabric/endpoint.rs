@@ -12,6 +12,7 @@ use super::{
     options::{Info, open_addresses, open_domain, open_endpoint, open_queue, register},
     table::{self, Completion},
 };
+use crate::inheritance::Descriptors;
 use std::{
     ffi::{c_int, c_void},
     io,
@@ -75,6 +76,8 @@ impl Endpoint {
         buffers: usize,
     ) -> Result<Self, FabricError> {
         let library = Library::get()?;
+        // A child would find locks of the library held by a thread that it does not have.
+        let _no_fork = Descriptors::hold();
         let info = Info::find(library, provider, local)?;
         Self::of(library, &info, buffers).map_err(|error| FabricError::Provider {
             provider: provider.to_string(),
@@ -163,7 +166,7 @@ impl Endpoint {
     }
 
     /// Whether the descriptor will report what comes next.
-    pub fn may_block(&self) -> bool {
+    pub fn may_block(&mut self) -> bool {
         let mut queue = self.queue.pointer().cast();
         let fabric = self.fabric.pointer();
         // SAFETY: both objects are open, and the queue was opened with a descriptor.

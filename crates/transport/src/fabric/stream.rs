@@ -114,6 +114,11 @@ impl FabricStream {
     /// Waits until there is room to write, or the other end is gone. The wake-up may be spurious.
     pub async fn writable(&self) -> io::Result<()> {
         let shared = &self.0;
+        let is_full = shared.wire.borrow().is_full();
+        if is_full {
+            // It takes messages again after some polls. Meanwhile the socket may close.
+            tokio::task::yield_now().await;
+        }
         shared.wait(&shared.for_room, || shared.has_room()).await
     }
 
@@ -145,7 +150,7 @@ impl FabricStream {
     /// Reads the available bytes into a growing buffer; 0 when the other end is gone.
     pub fn try_read_buf(&self, into: &mut impl BufMut) -> io::Result<usize> {
         let mut wire = self.0.wire.borrow_mut();
-        wire.progress()?;
+        let progress = wire.progress();
         let mut total = 0;
         while into.has_remaining_mut() {
             let count = wire.read(into.chunk_mut())?;
@@ -158,12 +163,16 @@ impl FabricStream {
         }
         if total > 0 {
             busy::begin_now();
-            wire.progress()?;
+            // The peer may wait for buffers. An error occurs again once all bytes are read.
+            let _ = wire.progress();
             self.0.ring(&wire);
-        } else if !self.0.is_closed() && into.has_remaining_mut() {
-            return Err(io::ErrorKind::WouldBlock.into());
+            return Ok(total);
         }
-        Ok(total)
+        if self.0.is_closed() || !into.has_remaining_mut() {
+            return Ok(0);
+        }
+        progress?;
+        Err(io::ErrorKind::WouldBlock.into())
     }
 
     /// Writes as much as there is room for.
@@ -197,9 +206,13 @@ impl Shared {
 
     fn is_ready(&self, has: impl FnOnce(&Wire) -> bool) -> io::Result<bool> {
         let mut wire = self.wire.borrow_mut();
-        wire.progress()?;
+        let progress = wire.progress();
         self.ring(&wire);
-        Ok(has(&wire) || self.is_closed())
+        if has(&wire) {
+            return Ok(true);
+        }
+        progress?;
+        Ok(self.is_closed())
     }
 
     async fn wait(
@@ -241,7 +254,7 @@ impl Shared {
 
     /// Sees to it that this end is woken. Returns false if it must not block.
     fn prepare_to_block(&self) -> bool {
-        let wire = self.wire.borrow();
+        let mut wire = self.wire.borrow_mut();
         if self.completions.is_some() {
             return wire.may_block();
         }

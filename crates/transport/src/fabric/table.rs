@@ -128,7 +128,6 @@ pub struct DomainOperations {
 #[repr(C)]
 pub struct MemoryOperations {
     pub size: usize,
-    #[expect(clippy::type_complexity, reason = "it is the library's")]
     pub register: unsafe extern "C" fn(
         *mut Fid,
         *const c_void,

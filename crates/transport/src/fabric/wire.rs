@@ -1,7 +1,8 @@
 //! A stream of bytes in messages of an endpoint.
 //!
 //! ```text
-//! token (16 bytes)   messages with bytes that this end has taken out (8 bytes)   bytes
+//! token (16 bytes)   number of the message (8 bytes)
+//!                    messages with bytes that this end has taken out (8 bytes)   bytes
 //! ```
 //!
 //! Both ends have drawn a token, and got it to the other end encrypted. Anybody may send to an
@@ -9,10 +10,7 @@
 //! [`WINDOW`] messages with bytes on the way, so that the peer always has a buffer for them. An end
 //! that has taken out half of them and has nothing to send reports it in a message without bytes.
 
-use super::{
-    endpoint::{Endpoint, Finished},
-    memory::BUFFER_BYTES,
-};
+use super::endpoint::{Endpoint, Finished};
 use bytes::buf::UninitSlice;
 use std::{
     collections::VecDeque,
@@ -25,7 +23,8 @@ pub const TOKEN_BYTES: usize = 16;
 /// A secret of one direction.
 pub type Token = [u8; TOKEN_BYTES];
 /// The bytes before the content of a message.
-const HEAD_BYTES: usize = TOKEN_BYTES + size_of::<u64>();
+const HEAD_BYTES: usize = TOKEN_BYTES + 2 * COUNT_BYTES;
+const COUNT_BYTES: usize = size_of::<u64>();
 /// The most messages with bytes in one direction that the peer has not taken out.
 const WINDOW: usize = 64;
 /// Of messages without bytes, at most two are on the way for each window, and one begins.
@@ -62,6 +61,8 @@ pub struct Wire {
     told: u64,
     /// Whether the provider has taken no message since one left.
     is_full: bool,
+    /// The error that has ended the connection.
+    failure: Option<(io::ErrorKind, String)>,
 }
 
 /// A received message.
@@ -96,6 +97,7 @@ impl Wire {
             heard: 0,
             told: 0,
             is_full: false,
+            failure: None,
         };
         wire.post()?;
         Ok(wire)
@@ -107,7 +109,7 @@ impl Wire {
     }
 
     /// Whether the descriptor will report what comes next.
-    pub fn may_block(&self) -> bool {
+    pub fn may_block(&mut self) -> bool {
         self.endpoint.may_block()
     }
 
@@ -131,11 +133,28 @@ impl Wire {
         !self.is_full && self.free.len() > 1 && self.sent - self.confirmed < WINDOW as u64
     }
 
+    /// Whether the provider takes no messages for now.
+    pub const fn is_full(&self) -> bool {
+        self.is_full
+    }
+
     /// Has the provider work, and takes the messages that have arrived.
     ///
     /// # Errors
-    /// The connection is broken, or the peer violates the protocol.
+    /// The connection is broken, or the peer violates the protocol. The error occurs again.
     pub fn progress(&mut self) -> io::Result<()> {
+        if let Some((kind, text)) = &self.failure {
+            return Err(io::Error::new(*kind, text.clone()));
+        }
+        let progress = self.try_progress();
+        self.failure = progress
+            .as_ref()
+            .err()
+            .map(|error| (error.kind(), error.to_string()));
+        progress
+    }
+
+    fn try_progress(&mut self) -> io::Result<()> {
         let mut received = Vec::new();
         let free_before = self.free.len();
         let (unposted, free) = (&mut self.unposted, &mut self.free);
@@ -157,20 +176,22 @@ impl Wire {
 
     /// Takes a message that has arrived, unless it is a stranger's.
     fn take(&mut self, index: usize, bytes: usize) -> io::Result<()> {
-        let message = &self.endpoint.bytes(index)[..bytes];
-        let (token, taken) = match message.split_first_chunk::<TOKEN_BYTES>() {
-            Some((token, rest)) => (token, rest.first_chunk().copied().map(u64::from_le_bytes)),
-            None => (&[0; TOKEN_BYTES], None),
-        };
-        let Some(taken) = taken.filter(|_| *token == self.incoming_token) else {
+        let head = Head::of(&self.endpoint.bytes(index)[..bytes]);
+        let Some(head) = head.filter(|head| head.token == self.incoming_token) else {
             self.unposted.push(index);
             return Ok(());
         };
-        if !(self.confirmed..=self.sent).contains(&taken) {
-            let text = "the peer confirms what was not sent over the fabric";
-            return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+        if head.number != self.heard {
+            return Err(invalid(
+                "a message was lost, repeated or moved on the fabric",
+            ));
         }
-        self.confirmed = taken;
+        if !(self.confirmed..=self.sent).contains(&head.taken) {
+            return Err(invalid(
+                "the peer confirms what was not sent over the fabric",
+            ));
+        }
+        self.confirmed = head.taken;
         self.heard += 1;
         match bytes {
             HEAD_BYTES => self.unposted.push(index),
@@ -206,9 +227,12 @@ impl Wire {
     }
 
     fn send(&mut self, index: usize, bytes: usize) -> io::Result<bool> {
-        let buffer = self.endpoint.bytes_mut(index);
-        buffer[..TOKEN_BYTES].copy_from_slice(&self.outgoing_token);
-        buffer[TOKEN_BYTES..HEAD_BYTES].copy_from_slice(&self.taken.to_le_bytes());
+        let head = Head {
+            token: self.outgoing_token,
+            number: self.told,
+            taken: self.taken,
+        };
+        head.write(self.endpoint.bytes_mut(index));
         if !self.endpoint.send(index, bytes)? {
             self.free.push(index);
             self.is_full = true;
@@ -262,6 +286,38 @@ impl Wire {
     }
 }
 
+/// The first bytes of a message.
+struct Head {
+    token: Token,
+    number: u64,
+    taken: u64,
+}
+
+impl Head {
+    /// The head of a message; `None` if it is too short.
+    fn of(message: &[u8]) -> Option<Self> {
+        let (token, rest) = message.split_first_chunk()?;
+        let (number, rest) = rest.split_first_chunk::<COUNT_BYTES>()?;
+        let taken = rest.first_chunk()?;
+        Some(Self {
+            token: *token,
+            number: u64::from_le_bytes(*number),
+            taken: u64::from_le_bytes(*taken),
+        })
+    }
+
+    fn write(&self, into: &mut [u8]) {
+        let (token, counts) = into[..HEAD_BYTES].split_at_mut(TOKEN_BYTES);
+        token.copy_from_slice(&self.token);
+        counts[..COUNT_BYTES].copy_from_slice(&self.number.to_le_bytes());
+        counts[COUNT_BYTES..].copy_from_slice(&self.taken.to_le_bytes());
+    }
+}
+
+fn invalid(text: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, text)
+}
+
 /// The rest of some pieces.
 #[derive(Clone, Copy)]
 struct Pieces<'a> {
@@ -308,7 +364,7 @@ impl<'a> Pieces<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Provider;
+    use crate::{Provider, fabric::memory::BUFFER_BYTES};
 
     fn endpoint(provider: &Provider) -> Endpoint {
         let local = Some(std::net::Ipv4Addr::LOCALHOST.into());
@@ -355,21 +411,24 @@ mod tests {
     }
 
     #[test]
-    fn an_end_that_confirms_what_was_not_sent_is_refused() {
-        let provider = "tcp".parse().unwrap();
-        let (mut a, mut b) = (endpoint(&provider), endpoint(&provider));
-        a.set_peer(&b.address().unwrap()).unwrap();
-        b.set_peer(&a.address().unwrap()).unwrap();
-        let mut a = Wire::new(a, [1; TOKEN_BYTES], [2; TOKEN_BYTES]).unwrap();
-        let mut b = Wire::new(b, [2; TOKEN_BYTES], [1; TOKEN_BYTES]).unwrap();
-        a.taken = 1;
-        write_all(&mut a, &mut b, b"hello");
-        let refused = loop {
-            a.progress().unwrap();
-            if let Err(error) = b.progress() {
-                break error;
+    fn impossible_counts_end_the_connection() {
+        let confirms_too_much = |wire: &mut Wire| wire.taken = 1;
+        let leaves_one_out = |wire: &mut Wire| wire.told = 1;
+        for violate in [confirms_too_much as fn(&mut Wire), leaves_one_out] {
+            let provider = "tcp".parse().unwrap();
+            let (mut a, mut b) = (endpoint(&provider), endpoint(&provider));
+            a.set_peer(&b.address().unwrap()).unwrap();
+            b.set_peer(&a.address().unwrap()).unwrap();
+            let mut a = Wire::new(a, [1; TOKEN_BYTES], [2; TOKEN_BYTES]).unwrap();
+            let mut b = Wire::new(b, [2; TOKEN_BYTES], [1; TOKEN_BYTES]).unwrap();
+            violate(&mut a);
+            write_all(&mut a, &mut b, b"hello");
+            while b.progress().is_ok() {
+                a.progress().unwrap();
             }
-        };
-        assert_eq!(refused.kind(), io::ErrorKind::InvalidData);
+            let again = b.progress().unwrap_err();
+            assert_eq!(again.kind(), io::ErrorKind::InvalidData);
+            assert!(!b.has_bytes());
+        }
     }
 }
