@@ -23,6 +23,8 @@ use std::{
 
 /// The longest address of an endpoint, in bytes.
 pub const ADDRESS_BYTES_MAX: usize = 256;
+/// Before the number of the process in addresses of `shm`.
+const SHARED_MEMORY: &[u8] = b"fi_shm://";
 /// The completions that are taken at once.
 const COMPLETIONS: usize = 16;
 
@@ -158,6 +160,17 @@ impl Endpoint {
                 .library
                 .error("the peer's address", error.saturating_neg())),
         }
+    }
+
+    /// Whether the peer may use the memory of this endpoint even after it is closed. Endpoints of
+    /// `shm` in one process use each other's memory, and do not notice that it is unmapped.
+    pub fn is_used_by(&self, peer: &[u8]) -> bool {
+        let process = |name: &[u8]| -> Option<Vec<u8>> {
+            let rest = name.strip_prefix(SHARED_MEMORY)?;
+            Some(rest.split(|byte| *byte == b':').next()?.to_vec())
+        };
+        let ours = self.address().ok().and_then(|address| process(&address));
+        ours.is_some() && ours == process(peer)
     }
 
     /// The descriptor to wait for, once [`Endpoint::may_block`].

@@ -152,13 +152,14 @@ fn answer(stream: &Stream, provider: Option<&Provider>, theirs: &Offer) -> Resul
 }
 
 impl Opened {
-    fn join(mut self, theirs: Offer) -> Result<Wire, HandshakeError> {
+    fn join(self, theirs: Offer) -> Result<Wire, HandshakeError> {
         // Of one provider all addresses have about the same length.
         if theirs.address.is_empty() || theirs.address.len() > ADDRESS_BYTES_MAX {
             return Err(HandshakeError::Stranger);
         }
-        self.endpoint.set_peer(&theirs.address)?;
-        Ok(Wire::new(self.endpoint, self.offer.token, theirs.token)?)
+        let tokens = (self.offer.token, theirs.token);
+        let wire = Wire::new(self.endpoint, &theirs.address, tokens.0, tokens.1);
+        Ok(wire?)
     }
 }
 

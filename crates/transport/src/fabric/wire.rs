@@ -15,6 +15,7 @@ use bytes::buf::UninitSlice;
 use std::{
     collections::VecDeque,
     io::{self, IoSlice},
+    mem::ManuallyDrop,
     os::fd::RawFd,
 };
 
@@ -37,7 +38,9 @@ pub const BUFFERS: usize = RECEIVE_BUFFERS + SEND_BUFFERS;
 
 /// Both directions of a connection.
 pub struct Wire {
-    endpoint: Endpoint,
+    endpoint: ManuallyDrop<Endpoint>,
+    /// Whether the endpoint must stay open for the peer's sake.
+    is_leaked: bool,
     /// What the peer writes before its messages.
     incoming_token: Token,
     /// What this end writes before its messages.
@@ -74,17 +77,20 @@ struct Arrived {
 }
 
 impl Wire {
-    /// Uses an endpoint with [`BUFFERS`] that knows its peer.
+    /// Uses an endpoint with [`BUFFERS`] to exchange messages with the peer at an address.
     ///
     /// # Errors
-    /// The endpoint is broken.
+    /// The endpoint is broken, or it is no address.
     pub fn new(
-        endpoint: Endpoint,
+        mut endpoint: Endpoint,
+        peer: &[u8],
         incoming_token: Token,
         outgoing_token: Token,
     ) -> io::Result<Self> {
+        endpoint.set_peer(peer)?;
         let mut wire = Self {
-            endpoint,
+            is_leaked: endpoint.is_used_by(peer),
+            endpoint: ManuallyDrop::new(endpoint),
             incoming_token,
             outgoing_token,
             arrived: VecDeque::new(),
@@ -104,7 +110,7 @@ impl Wire {
     }
 
     /// The descriptor to wait for; `None` if the provider has none.
-    pub const fn wait_descriptor(&self) -> Option<RawFd> {
+    pub fn wait_descriptor(&self) -> Option<RawFd> {
         self.endpoint.wait_descriptor()
     }
 
@@ -286,6 +292,15 @@ impl Wire {
     }
 }
 
+impl Drop for Wire {
+    fn drop(&mut self) {
+        if !self.is_leaked {
+            // SAFETY: the endpoint is not used afterwards.
+            unsafe { ManuallyDrop::drop(&mut self.endpoint) };
+        }
+    }
+}
+
 /// The first bytes of a message.
 struct Head {
     token: Token,
@@ -394,14 +409,12 @@ mod tests {
     fn messages_of_strangers_are_dropped() {
         for name in ["tcp", "shm"] {
             let provider = name.parse().unwrap();
-            let [mut a, mut b, mut stranger] = [(); 3].map(|()| endpoint(&provider));
+            let [a, b, stranger] = [(); 3].map(|()| endpoint(&provider));
             let [to_a, to_b] = [&a, &b].map(|end| end.address().unwrap());
-            a.set_peer(&to_b).unwrap();
-            b.set_peer(&to_a).unwrap();
-            stranger.set_peer(&to_b).unwrap();
-            let mut a = Wire::new(a, [1; TOKEN_BYTES], [2; TOKEN_BYTES]).unwrap();
-            let mut b = Wire::new(b, [2; TOKEN_BYTES], [1; TOKEN_BYTES]).unwrap();
-            let mut stranger = Wire::new(stranger, [3; TOKEN_BYTES], [4; TOKEN_BYTES]).unwrap();
+            let mut a = Wire::new(a, &to_b, [1; TOKEN_BYTES], [2; TOKEN_BYTES]).unwrap();
+            let mut b = Wire::new(b, &to_a, [2; TOKEN_BYTES], [1; TOKEN_BYTES]).unwrap();
+            let mut stranger =
+                Wire::new(stranger, &to_b, [3; TOKEN_BYTES], [4; TOKEN_BYTES]).unwrap();
             let all_buffers = vec![5; WINDOW * BUFFER_BYTES];
             write_all(&mut stranger, &mut b, &all_buffers);
             write_all(&mut a, &mut b, b"hello");
@@ -416,11 +429,10 @@ mod tests {
         let leaves_one_out = |wire: &mut Wire| wire.told = 1;
         for violate in [confirms_too_much as fn(&mut Wire), leaves_one_out] {
             let provider = "tcp".parse().unwrap();
-            let (mut a, mut b) = (endpoint(&provider), endpoint(&provider));
-            a.set_peer(&b.address().unwrap()).unwrap();
-            b.set_peer(&a.address().unwrap()).unwrap();
-            let mut a = Wire::new(a, [1; TOKEN_BYTES], [2; TOKEN_BYTES]).unwrap();
-            let mut b = Wire::new(b, [2; TOKEN_BYTES], [1; TOKEN_BYTES]).unwrap();
+            let (a, b) = (endpoint(&provider), endpoint(&provider));
+            let [to_a, to_b] = [&a, &b].map(|end| end.address().unwrap());
+            let mut a = Wire::new(a, &to_b, [1; TOKEN_BYTES], [2; TOKEN_BYTES]).unwrap();
+            let mut b = Wire::new(b, &to_a, [2; TOKEN_BYTES], [1; TOKEN_BYTES]).unwrap();
             violate(&mut a);
             write_all(&mut a, &mut b, b"hello");
             while b.progress().is_ok() {
@@ -429,6 +441,24 @@ mod tests {
             let again = b.progress().unwrap_err();
             assert_eq!(again.kind(), io::ErrorKind::InvalidData);
             assert!(!b.has_bytes());
+        }
+    }
+
+    #[test]
+    fn an_end_survives_the_other_one_in_the_same_process() {
+        for name in ["tcp", "shm"] {
+            let provider = name.parse().unwrap();
+            let (a, b) = (endpoint(&provider), endpoint(&provider));
+            let [to_a, to_b] = [&a, &b].map(|end| end.address().unwrap());
+            let mut a = Wire::new(a, &to_b, [1; TOKEN_BYTES], [2; TOKEN_BYTES]).unwrap();
+            let mut b = Wire::new(b, &to_a, [2; TOKEN_BYTES], [1; TOKEN_BYTES]).unwrap();
+            write_all(&mut a, &mut b, b"hello");
+            drop(b);
+            for _ in 0..1000 {
+                // It fails, or finds no more room.
+                let _ = a.write(&[IoSlice::new(&[7; 10_000])]);
+                let _ = a.progress();
+            }
         }
     }
 }
