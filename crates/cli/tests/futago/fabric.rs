@@ -58,7 +58,10 @@ fn make_directories(files: &FileSystem, prefix: &str) {
 #[test]
 fn a_client_notices_the_end_of_a_server_and_goes_on_with_the_next_one() {
     for transport in TRANSPORTS {
-        let cluster = Cluster::up(&["--servers", "2", "--transport", transport]);
+        let data = tempfile::tempdir().unwrap();
+        let data = data.path().to_str().unwrap();
+        let with_data = ["--servers", "2", "--data", data, "--transport", transport];
+        let cluster = Cluster::up(&with_data);
         let files = FileSystem::connect(&cluster.load(), Options::default()).unwrap();
         make_directories(&files, "before");
         cluster.kill(1);
