@@ -11,6 +11,7 @@ use crate::{
     data::{ChunkChange, Extent, is_newer},
     join::{Transfer, both, transfer_all},
     layout::FileHint,
+    leases::DataVersions,
 };
 use alloc::{boxed::Box, vec::Vec};
 use core::pin::pin;
@@ -34,6 +35,8 @@ pub struct HomeWrite {
     pub kill_privileges: bool,
     /// The time of the write; `None` for now.
     pub written: Option<Timestamp>,
+    /// The versions of the data before it, if the caller caches what it writes.
+    pub before: Option<DataVersions>,
 }
 
 impl HomeWrite {
@@ -69,10 +72,11 @@ impl<C: Context> Client<C> {
             return self.change_after_home(home, parts).await;
         }
         let written = Box::pin(self.persist(|| self.try_write(home, &parts))).await;
-        self.chunks_changed(id);
+        self.chunks_changed(id, home.before);
         match written {
             Ok(Some((extent, rest))) => {
-                self.change_chunks(id, &extent.hint, rest).await?;
+                self.change_chunks(id, &extent.hint, rest, home.before)
+                    .await?;
                 Ok(extent)
             }
             // Only a session with the file open may leave data beyond the size. A client that meets
@@ -91,7 +95,8 @@ impl<C: Context> Client<C> {
         parts: Vec<R>,
     ) -> Result<Extent, Errno> {
         let (request, data) = (home.request(None), home.data.clone());
-        self.change(home.id, request, data, parts).await
+        self.change(home.id, request, data, parts, home.before)
+            .await
     }
 
     /// Writes the chunks and then notifies the home. Returns the remaining parts, or `None` if the
@@ -144,6 +149,16 @@ impl<C: Context> Client<C> {
         Ok(extent.hint)
     }
 
+    /// Has the home of a file allow writes up to an offset, so that the writes themselves need not
+    /// ask.
+    pub(crate) async fn prepare_write(&self, id: FileId, reach: u64) -> Result<(), Errno> {
+        let hint = self.persist(|| self.known_hint(id)).await?;
+        if reach > u64::from(hint.chunk_bytes) {
+            self.persist(|| self.writable_hint(id, reach)).await?;
+        }
+        Ok(())
+    }
+
     /// Removes the data that was written beyond the end of a file before a server was full.
     pub(crate) async fn give_up(&self, id: FileId, why: Errno) {
         if why == Errno::ENOSPC {
@@ -153,30 +168,32 @@ impl<C: Context> Client<C> {
     }
 
     /// Changes the home and then other chunks, by requests of their own. The change takes effect
-    /// when the part of the home does: a later truncation cuts the chunks, too.
+    /// when the part of the home does: a later truncation cuts the chunks, too. `before` is as in
+    /// [`HomeWrite`].
     pub(crate) async fn change<R: ChunkChange>(
         &self,
         id: FileId,
         request: Request,
         data: Payload,
         parts: Vec<R>,
+        before: Option<DataVersions>,
     ) -> Result<Extent, Errno> {
         let changed = self
             .persist(|| self.change_home(id, request.clone(), data.clone(), &parts))
             .await;
         if !parts.is_empty() {
-            self.chunks_changed(id);
+            self.chunks_changed(id, before);
         }
         let (extent, rest) = changed?;
-        self.change_chunks(id, &extent.hint, rest).await?;
+        self.change_chunks(id, &extent.hint, rest, before).await?;
         Ok(extent)
     }
 
     /// Notes that chunks of a file may have changed, even if the change failed. Data that was read
-    /// meanwhile may be stale.
-    pub(crate) fn chunks_changed(&self, id: FileId) {
+    /// meanwhile may be stale. `before` is as in [`HomeWrite`].
+    pub(crate) fn chunks_changed(&self, id: FileId, before: Option<DataVersions>) {
         let home = self.home_part(id);
-        self.with_leases(|leases| leases.data_changed(home));
+        self.with_leases(|leases| leases.data_changed(home, before));
     }
 
     /// Changes the home, in parallel with the chunks if it has allowed that before. Returns the
@@ -205,18 +222,20 @@ impl<C: Context> Client<C> {
         Ok((extent, refused))
     }
 
-    /// Changes chunks of a file. `placed` is the state of the file when the home changed its part.
+    /// Changes chunks of a file. `placed` is the state of the file when the home changed its part,
+    /// and `before` is as in [`HomeWrite`].
     pub(crate) async fn change_chunks<R: ChunkChange>(
         &self,
         id: FileId,
         placed: &FileHint,
         parts: Vec<R>,
+        before: Option<DataVersions>,
     ) -> Result<(), Errno> {
         if parts.is_empty() {
             return Ok(());
         }
         let changed = self.change_all_chunks(id, placed, parts).await;
-        self.chunks_changed(id);
+        self.chunks_changed(id, before);
         changed
     }
 

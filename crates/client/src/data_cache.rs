@@ -22,7 +22,7 @@ const REBUILD_MIN_PART: usize = 4;
 
 /// The state of a file before the client wrote to it.
 pub struct BeforeWrite {
-    versions: DataVersions,
+    pub versions: DataVersions,
     size: u64,
 }
 
@@ -227,15 +227,21 @@ impl<C: Context> Client<C> {
         self.with_leases(|leases| leases.state(home, now))?
     }
 
-    /// Caches pieces that the client has written in parallel, each with one request. Earlier blocks
-    /// stay valid, too, if no other change has occurred since.
-    pub(crate) fn cache_written(&self, id: FileId, before: &BeforeWrite, pieces: &[Piece]) {
+    /// Caches pieces that the client has written in parallel, with so many requests to the home.
+    /// Earlier blocks stay valid, too, if no other change has occurred since.
+    pub(crate) fn cache_written(
+        &self,
+        id: FileId,
+        before: &BeforeWrite,
+        pieces: &[Piece],
+        requests: usize,
+    ) {
         let changes = Before {
             versions: before.versions,
-            changes: pieces.len(),
+            changes: requests,
         };
         let home = self.home_part(id);
-        let stays_valid = |leases: &mut Leases| leases.extend_data_validity(home, Some(changes));
+        let stays_valid = |leases: &mut Leases| leases.extend_data_validity(home, changes);
         let Some(versions) = self.with_leases(stays_valid).flatten() else {
             return;
         };

@@ -10,7 +10,7 @@
 use crate::{
     Client, Context, join_all,
     layout::{FileHint, Piece},
-    leases::Leases,
+    leases::{DataVersions, Leases},
     operations::PieceWrite,
     write_buffer::DirtyFile,
 };
@@ -46,7 +46,8 @@ impl<C: Context> Client<C> {
         data: &Payload,
         kill_privileges: bool,
     ) -> Result<Option<u64>, Errno> {
-        if !self.may_buffer(id, data) || !self.take_exclusive(id).await? {
+        let after = self.config().exclusive_after;
+        if !self.may_buffer(id, data) || !self.take_exclusive(id, after).await? {
             return Ok(None);
         }
         let _lock = self.file_locks.take(id).await;
@@ -78,10 +79,9 @@ impl<C: Context> Client<C> {
         self.memory.borrow().write_buffer.bytes() > self.config().dirty_bytes_max
     }
 
-    /// Whether the client has an exclusive lease. A client that keeps writing to a file asks for
-    /// one.
-    async fn take_exclusive(&self, id: FileId) -> Result<bool, Errno> {
-        let after = self.config().exclusive_after;
+    /// Whether the client has an exclusive lease. It asks for one at this write and then at growing
+    /// intervals.
+    pub(crate) async fn take_exclusive(&self, id: FileId, after: u32) -> Result<bool, Errno> {
         if self.is_exclusive(id) {
             return Ok(true);
         }
@@ -95,7 +95,7 @@ impl<C: Context> Client<C> {
 
     /// Whether the home recalls the lease before it discloses the state of the file to another
     /// client.
-    fn is_exclusive(&self, id: FileId) -> bool {
+    pub(crate) fn is_exclusive(&self, id: FileId) -> bool {
         let (home, now) = (self.home_part(id), self.context().now());
         let is_exclusive = |leases: &mut Leases| leases.is_exclusive(home, now);
         self.with_leases(is_exclusive) == Some(true)
@@ -192,7 +192,8 @@ impl<C: Context> Client<C> {
     /// Writes back a file whose lock the caller holds.
     async fn write_back(&self, id: FileId) {
         let runs = self.memory.borrow().write_buffer.runs(id);
-        for batch in runs.chunks(RUNS_AT_ONCE) {
+        let mut left = &runs[..];
+        while !left.is_empty() {
             let hint = match self.persist(|| self.known_hint(id)).await {
                 Ok(hint) => hint,
                 Err(why) => return self.memory.borrow_mut().write_buffer.lose(id, why),
@@ -202,27 +203,66 @@ impl<C: Context> Client<C> {
             let Some(file) = self.memory.borrow().write_buffer.file(id) else {
                 break;
             };
-            let before = self.before_write(id);
-            if let Err(why) = self.send_runs(id, &hint, batch, &file).await {
+            let (batch, rest) = left.split_at(self.batch_length(id, &hint, left));
+            if let Err(why) = self.write_batch(id, &hint, batch, &file).await {
                 return self.memory.borrow_mut().write_buffer.lose(id, why);
             }
-            if let Some(before) = before {
-                self.cache_written(id, &before, batch);
-            }
+            left = rest;
         }
         self.memory.borrow_mut().write_buffer.remove(id);
     }
 
-    /// Sends runs in parallel. The home gets one request for all runs that begin elsewhere,
-    /// together with a run that begins at the home if there is one.
-    async fn send_runs(
+    /// How many runs are sent in parallel. If all of them stay in the cache, the home gets one
+    /// request for them: of several, one could begin after another has ended, and the client would
+    /// not know that these are its only changes.
+    fn batch_length(&self, id: FileId, hint: &FileHint, runs: &[Piece]) -> usize {
+        let most = runs.len().min(RUNS_AT_ONCE);
+        if !self.caches_chunks(id) {
+            return most;
+        }
+        let mut later = runs[1..most].iter();
+        let next = later.position(|(offset, _)| self.is_at_home(id, hint, *offset));
+        next.map_or(most, |at| at + 1)
+    }
+
+    /// Whether a run begins in a chunk of the home.
+    fn is_at_home(&self, id: FileId, hint: &FileHint, offset: u64) -> bool {
+        self.home_part_end(id, hint, offset) > offset
+    }
+
+    /// Writes back runs and caches them.
+    async fn write_batch(
         &self,
         id: FileId,
         hint: &FileHint,
         runs: &[Piece],
         file: &DirtyFile,
     ) -> Result<(), Errno> {
-        let is_at_home = |(offset, _): &Piece| self.home_part_end(id, hint, *offset) > *offset;
+        if self.caches_chunks(id) {
+            let end = runs.last().map_or(0, |(at, data)| at + data.len() as u64);
+            self.prepare_write(id, end).await?;
+        }
+        let before = self.before_write(id);
+        let versions = self.kept_versions(id, before.as_ref());
+        let requests = self.send_runs(id, hint, runs, file, versions).await?;
+        if let Some(before) = before {
+            self.cache_written(id, &before, runs, requests);
+        }
+        Ok(())
+    }
+
+    /// Sends runs in parallel. The home gets one request for all runs that begin elsewhere,
+    /// together with a run that begins at the home if there is one. Returns how many requests the
+    /// home has got.
+    async fn send_runs(
+        &self,
+        id: FileId,
+        hint: &FileHint,
+        runs: &[Piece],
+        file: &DirtyFile,
+        before: Option<DataVersions>,
+    ) -> Result<usize, Errno> {
+        let is_at_home = |(offset, _): &Piece| self.is_at_home(id, hint, *offset);
         let (mut firsts, mut others): (Vec<Piece>, Vec<Piece>) =
             runs.iter().cloned().partition(is_at_home);
         if firsts.is_empty() {
@@ -239,14 +279,15 @@ impl<C: Context> Client<C> {
                     covered_from,
                     kill_privileges: file.kill_privileges,
                     written: Some(file.written),
+                    before,
                 };
                 self.send_write(id, write).await
             }
         });
-        join_all(sent)
-            .await
-            .into_iter()
-            .try_for_each(|sent| sent.map(drop))
+        let sent = join_all(sent).await;
+        let requests = sent.len();
+        sent.into_iter().try_for_each(|sent| sent.map(drop))?;
+        Ok(requests)
     }
 }
 

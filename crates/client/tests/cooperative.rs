@@ -316,3 +316,74 @@ fn parts_of_a_file_larger_than_the_cache_are_read_from_others() {
     assert_eq!(part.bytes(), pattern(SIZE, 1)[SIZE / 2..][..READ as usize]);
     assert_eq!(reader.sharing_counters().bytes_from_servers, 0);
 }
+
+/// A client makes a file and writes it. Another one opens it then. Returns the clients and the file.
+fn written_file(cluster: &Cluster, write_bytes: usize) -> (Vec<User>, FileId) {
+    let client = || {
+        cluster.sharing_client_of(Config {
+            exclusive_after: 1,
+            ..Config::default()
+        })
+    };
+    let clients = vec![client(), client()];
+    let writer = &clients[0];
+    let file = run_answering(cluster, &clients, async {
+        let file = make_file(writer, FileId::ROOT, "file").await.attributes.id;
+        writer.open(file).await.expect("open");
+        for (number, part) in pattern(SIZE, 1).chunks(write_bytes).enumerate() {
+            let at = (number * write_bytes) as u64;
+            let written = writer.write(file, at, data(part), false).await;
+            written.expect("write");
+        }
+        writer.close(file).await.expect("close");
+        file
+    });
+    (clients, file)
+}
+
+async fn find_and_read(client: &User, file: FileId) -> Vec<u8> {
+    assert_eq!(exists(client, FileId::ROOT, "file").await, Some(file));
+    client.open(file).await.expect("open");
+    read(client, file).await
+}
+
+/// Writes of so many bytes each. Returns how many bytes the reader gets from the writer.
+fn bytes_from_writer(write_bytes: usize) -> u64 {
+    let cluster = Cluster::new(2, futago_server::Config::default());
+    let (clients, file) = written_file(&cluster, write_bytes);
+    let found = run_answering(&cluster, &clients, find_and_read(&clients[1], file));
+    assert!(found == pattern(SIZE, 1), "{write_bytes}");
+    let [writer, reader] = &counters(&clients)[..] else {
+        panic!("two clients");
+    };
+    assert_eq!(writer.bytes_from_servers, 0, "{write_bytes}");
+    assert_eq!(writer.bytes_served, reader.bytes_from_peers);
+    reader.bytes_from_peers
+}
+
+#[test]
+fn what_a_client_has_written_comes_from_its_cache() {
+    // Those of up to 128 KiB are buffered.
+    for write_bytes in [64 << 10, 100_000, 1 << 20] {
+        assert_eq!(bytes_from_writer(write_bytes), SIZE as u64, "{write_bytes}");
+    }
+    // A block of which a write is a small part is not cached.
+    assert!(bytes_from_writer(300_000) > SIZE as u64 / 2);
+}
+
+#[test]
+fn a_shared_file_that_is_written_again_is_read_anew() {
+    let cluster = Cluster::new(2, futago_server::Config::default());
+    let (clients, file) = written_file(&cluster, 1 << 20);
+    run_answering(&cluster, &clients, find_and_read(&clients[1], file));
+    let mut expected = pattern(SIZE, 1);
+    for (writer, at) in [(0, 5), (1, 1 << 20), (0, 2 << 20)] {
+        let new = pattern(300_000, writer + 7);
+        run_answering(&cluster, &clients, write(&clients[writer], file, at, &new));
+        expected[at as usize..at as usize + new.len()].copy_from_slice(&new);
+        for reader in [1, 0] {
+            let found = run_answering(&cluster, &clients, read(&clients[reader], file));
+            assert!(found == expected, "{writer} {reader}");
+        }
+    }
+}

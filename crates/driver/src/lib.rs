@@ -34,6 +34,7 @@ pub const fn is_express(request: &Request) -> bool {
             | Request::CancelLock { .. }
             | Request::Decide { .. }
             | Request::GiveBack(_)
+            | Request::EndExclusive { .. }
             | Request::KeepAlive
             | Request::EndSession
     )

@@ -175,3 +175,33 @@ fn too_many_pieces_are_refused() {
     let refused = Err(Failure::Errno(Errno::EINVAL));
     assert_eq!(room.find(FIRST, u32::MAX, &[]), refused);
 }
+
+#[test]
+fn readers_are_sent_to_a_writer_as_long_as_it_has_its_lease() {
+    let mut room = Room::new();
+    let id = room.file;
+    let taken = room.ask(FIRST, Request::TakeExclusive(id));
+    assert!(matches!(taken, Ok(Reply::File(state)) if state.exclusive));
+    let door = door(FIRST);
+    let ended = room.ask(FIRST, Request::EndExclusive { id, door });
+    assert!(matches!(ended, Ok(Reply::File(state)) if state.data_leased && !state.exclusive));
+    room.lease_each(&[SECOND, THIRD]);
+    assert_eq!(room.find(SECOND, 2, &[]), copies(Some((FIRST, 1)), 2));
+    assert_eq!(room.find(SECOND, 2, &[]), copies(Some((FIRST, 1)), 2));
+    assert_eq!(room.find(THIRD, 1, &[FIRST]), copies(Some((SECOND, 2)), 1));
+    let number = u64::MAX;
+    let node = room.file;
+    room.ask(FIRST, Request::GiveBack(vec![Lease { node, number }]))
+        .expect("returned");
+    assert_eq!(room.find(SECOND, 2, &[THIRD]), copies(None, 2));
+}
+
+#[test]
+fn only_the_exclusive_holder_becomes_the_writer() {
+    let mut room = Room::new();
+    room.lease_each(&[SECOND]);
+    let (id, door) = (room.file, door(FIRST));
+    room.ask(FIRST, Request::EndExclusive { id, door })
+        .expect("the state");
+    assert_eq!(room.find(SECOND, 1, &[]), copies(None, 1));
+}

@@ -10,6 +10,7 @@ impl Request {
             Self::Open(id)
             | Self::AnnounceChanges(id)
             | Self::TakeExclusive(id)
+            | Self::EndExclusive { id, .. }
             | Self::CutAhead(id)
             | Self::Read { id, .. }
             | Self::PrepareWrite { id, .. }

@@ -249,6 +249,15 @@ pub enum Request {
     /// The lease is recalled before other clients learn anything of the file. It is not granted
     /// while other clients have the file open or hold leases on it.
     TakeExclusive(FileId),
+    /// Turns the client's exclusive lease on a file into one that others may hold, too, after a
+    /// write-back and [`Request::AnnounceChanges`]. Readers are sent to the cache of the client from
+    /// then on. To the file's home. Reply: [`Reply::File`](crate::Reply::File).
+    EndExclusive {
+        /// The file.
+        id: FileId,
+        /// Where the client listens.
+        door: Door,
+    },
     /// Reads at the file's home. Reply: [`Reply::Extent`](crate::Reply::Extent).
     ///
     /// The payload of the reply is the part of `offset..offset+length` within the chunk of

@@ -101,6 +101,9 @@ pub enum Key {
     Copies(FileId, u16),
     /// A client that shares its cache. Volatile.
     Sharer(SessionId),
+    /// The client that has last written to a file under an exclusive lease and has the data in its
+    /// cache. Volatile.
+    Writer(FileId),
 }
 
 /// The kinds of records that a server scans as a whole now and then.
@@ -445,6 +448,7 @@ impl Key {
                 | Self::RestorerSeen
                 | Self::Copies(..)
                 | Self::Sharer(_)
+                | Self::Writer(_)
         )
     }
 }

@@ -19,7 +19,7 @@ const HASH_MAX: u64 = (1 << 63) - 1;
 
 impl Rank {
     /// An upper bound of [`Rank::sort`].
-    pub const SORTS: usize = 43;
+    pub const SORTS: usize = 44;
 
     /// The number of the key's kind; kinds are in the order of keys, too.
     pub const fn sort(self) -> usize {
@@ -126,6 +126,7 @@ impl Key {
             Self::RestorerSeen => Rank::new(40, 0, 0),
             Self::Copies(file, slot) => Rank::numbered(41, file.0, u64::from(*slot)),
             Self::Sharer(session) => Rank::new(42, session.0, 0),
+            Self::Writer(id) => Rank::new(43, id.0, 0),
         }
     }
 }

@@ -4,9 +4,10 @@
 //! ([`plan`]). It asks that client, and the servers for whatever the client does not have
 //! ([`reading`]). A holder answers from its cache, and waits for what it is just fetching itself
 //! ([`serving`], [`fetches`]). It has the next pieces under way before its program asks for them
-//! ([`ahead`]). What probably no other client has passes to one instead of being evicted, if the
-//! cluster is set up so ([`forwarding`]). A command that loads a file into many caches asks which clients
-//! share theirs ([`sharers`]).
+//! ([`ahead`]). A client that writes a file alone has it, too ([`writing`]). Instead of evicting
+//! blocks that probably no other client has, it passes them to one, if the cluster is set up so
+//! ([`forwarding`]). A command that loads a file into many caches asks which clients share theirs
+//! ([`sharers`]).
 //!
 //! Coherence needs no word between the clients. The holder answers only while its own lease covers
 //! what it has, so its data is the file's at a moment after it was asked. The reader takes it only
@@ -20,6 +21,7 @@ mod queue;
 mod reading;
 mod serving;
 mod sharers;
+mod writing;
 
 pub use ahead::Ahead;
 pub use fetches::Fetches;

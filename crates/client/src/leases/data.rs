@@ -90,14 +90,10 @@ impl Leases {
     /// Keeps cached data valid after changes of this client. The changes have not touched the data
     /// that remains cached. The data stays valid if no other change has occurred since; `before` is
     /// what the caller knows of their start and number. Returns the valid versions on success.
-    pub fn extend_data_validity(
-        &mut self,
-        home: PartId,
-        before: Option<Before>,
-    ) -> Option<DataVersions> {
+    pub fn extend_data_validity(&mut self, home: PartId, before: Before) -> Option<DataVersions> {
         let held = self.held.get_mut(home)?;
         let then = held.before.take()?;
-        if held.state.is_none() || before.is_some_and(|before| before != then) {
+        if held.state.is_none() || before != then {
             return None;
         }
         held.versions.extend_to(then.versions);
@@ -111,12 +107,32 @@ impl Leases {
         }
     }
 
-    /// The client has changed the data of a file after the reply with its state.
-    pub fn data_changed(&mut self, home: PartId) {
+    /// The client has changed chunks of a file beside the home. `before` are the versions before
+    /// that change, if the client caches what it has written. Others may have changed chunks, too,
+    /// unless the lease is exclusive.
+    pub fn data_changed(&mut self, home: PartId, before: Option<DataVersions>) {
         self.counters.known += 1;
         if let Some(held) = self.held.get_mut(home) {
             held.versions = DataVersions::only(self.counters.known);
-            held.before = None;
+            let is_own = |then: &mut Before| Some(then.versions) == before;
+            held.before.take_if(|then| !is_own(then));
+            if !held.is_exclusive {
+                held.before = None;
+            }
+        }
+    }
+
+    /// A change of this client has left the data as it was. Under an exclusive lease the version
+    /// stays, too, so that a write knows that it is the only change since.
+    pub(super) fn restore_data_versions(&mut self, home: PartId) {
+        if let Some(held) = self.held.get_mut(home)
+            && let Some(then) = held.before.take()
+        {
+            if held.is_exclusive {
+                held.versions = then.versions;
+            } else {
+                held.versions.extend_to(then.versions);
+            }
         }
     }
 

@@ -19,6 +19,7 @@ mod opens;
 mod parts;
 mod recalls;
 mod relayed;
+mod sharing;
 #[cfg(test)]
 mod tests;
 mod xattrs;
@@ -28,6 +29,7 @@ pub use effects::Effects;
 pub use listings::CachedListing;
 pub use parts::PartId;
 pub use recalls::PartLease;
+pub use sharing::RecallAnswer;
 
 use crate::{
     Config,
@@ -45,6 +47,7 @@ use futago_wire::{Failure, FileState, Part, Reply};
 use recalls::Early;
 use relayed::{RelayedName, RelayedNode, Valid};
 use serde::Serialize;
+use sharing::Shared;
 
 /// A lease that the client holds.
 #[derive(Clone, Debug, Serialize)]
@@ -67,6 +70,8 @@ struct Held {
     is_read: bool,
     /// Whether the home discloses the file to no other client before a recall.
     is_exclusive: bool,
+    /// The end of an exclusive lease that has become an ordinary one.
+    shared: Option<Shared>,
     /// Whether the node is known to have no extended attributes.
     lacks_xattrs: bool,
     /// The number of small writes since the lease began.
@@ -467,7 +472,8 @@ impl Leases {
         let is_exclusive = matches!(part, Part::Home(state) if state.exclusive);
         if let Some(held) = self.held.get_mut(id) {
             held.number = held.number.max(number);
-            held.is_exclusive |= is_exclusive;
+            let is_old = held.shared.is_some_and(|shared| number <= shared.until);
+            held.is_exclusive |= is_exclusive && !is_old;
             return;
         }
         self.settle(Subject::Lease(id));
@@ -482,6 +488,7 @@ impl Leases {
             before: None,
             is_read: false,
             is_exclusive,
+            shared: None,
             lacks_xattrs: false,
             writes: 0,
             listed: Vec::new(),
@@ -532,7 +539,7 @@ impl Leases {
         {
             self.know(*id, newest);
             if !changing.changes_data {
-                self.extend_data_validity(*id, None);
+                self.restore_data_versions(*id);
             }
         }
     }

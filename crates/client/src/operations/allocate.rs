@@ -79,7 +79,8 @@ impl<C: Context> Client<C> {
             return self.punch_within_size(id, request, offset, hole_end).await;
         }
         let holes = self.holes(id, &hint, offset, hole_end);
-        self.change(id, request, Payload::empty(), holes).await?;
+        self.change(id, request, Payload::empty(), holes, None)
+            .await?;
         Ok(())
     }
 
@@ -93,12 +94,14 @@ impl<C: Context> Client<C> {
         to: u64,
     ) -> Result<(), Errno> {
         let nowhere = Vec::<Hole>::new();
-        let extent = self.change(id, request, Payload::empty(), nowhere).await?;
+        let extent = self
+            .change(id, request, Payload::empty(), nowhere, None)
+            .await?;
         let holes = self.holes(id, &extent.hint, from, to.min(extent.size).max(from));
         if !holes.is_empty() {
-            self.chunks_changed(id);
+            self.chunks_changed(id, None);
         }
-        self.change_chunks(id, &extent.hint, holes).await
+        self.change_chunks(id, &extent.hint, holes, None).await
     }
 
     /// The parts of a hole on servers other than the home.

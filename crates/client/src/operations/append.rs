@@ -39,7 +39,7 @@ impl<C: Context> Client<C> {
         };
         // Boxed, because it is large and most requests append nothing.
         let appended = Box::pin(self.persist(|| self.try_append(appending))).await;
-        self.chunks_changed(id);
+        self.chunks_changed(id, None);
         if let Err(why) = appended {
             self.give_up(id, why).await;
         }
@@ -80,7 +80,7 @@ impl<C: Context> Client<C> {
             &rest,
         );
         if placed.size >= placed.offset + data.len() as u64 {
-            return Ok(self.change_chunks(id, &placed.hint, rest).await?);
+            return Ok(self.change_chunks(id, &placed.hint, rest, None).await?);
         }
         self.fill_range(id, placed, rest).await?;
         self.finish_range(appending, placed).await

@@ -152,6 +152,7 @@ impl<C: Context> Client<C> {
             covered_from: at.to,
             kill_privileges: false,
             written: None,
+            before: None,
         };
         self.write_all(&home, parts).await?;
         Ok(copied)

@@ -2,10 +2,13 @@
 
 use super::lookup::Found;
 use crate::{
-    Client, Context, join_all,
-    leases::{Leases, PartId, PartLease},
+    Client, Context,
+    join::both,
+    join_all,
+    leases::{Leases, PartId, PartLease, RecallAnswer},
 };
-use alloc::{collections::BTreeMap, vec::Vec};
+use alloc::{boxed::Box, collections::BTreeMap, vec::Vec};
+use core::pin::pin;
 use futago_base::{Attributes, Duration, Errno, FileId, Name, ServerId, record::Entry};
 use futago_wire::{FileState, Lease, LeaseRecall, Request, Spot};
 
@@ -212,8 +215,33 @@ impl<C: Context> Client<C> {
         }
     }
 
-    /// Handles recalls of a server: returns the leases once their cached state is no longer in use.
-    pub async fn recalled(&self, server: ServerId, mut recalls: Vec<LeaseRecall>) {
+    /// Handles recalls of a server: returns the leases once their cached state is no longer in use,
+    /// or shares what was written under them.
+    pub async fn recalled(&self, server: ServerId, recalls: Vec<LeaseRecall>) {
+        let (mut returned, mut shared) = (Vec::new(), Vec::new());
+        for recall in recalls {
+            match self.answer_to(server, &recall) {
+                RecallAnswer::Return => returned.push(recall),
+                RecallAnswer::Share => shared.push(recall),
+                RecallAnswer::Nothing => {}
+            }
+        }
+        if shared.is_empty() {
+            return self.return_recalled(server, returned).await;
+        }
+        // Boxed, because it is rare and large.
+        let mut shares = Box::pin(async {
+            let failed = self.share_written(shared).await;
+            self.return_recalled(server, failed).await;
+        });
+        both(
+            pin!(self.return_recalled(server, returned)),
+            shares.as_mut(),
+        )
+        .await;
+    }
+
+    async fn return_recalled(&self, server: ServerId, mut recalls: Vec<LeaseRecall>) {
         recalls.retain(|&recall| {
             let is_ended = self.with_leases(|leases| leases.recalled(server, recall));
             is_ended.unwrap_or(true)

@@ -5,6 +5,7 @@ use crate::{
     changes::HomeWrite,
     data::WritePart,
     layout::{FileHint, Piece, parts},
+    leases::DataVersions,
     write_back::Begin,
 };
 use alloc::vec::Vec;
@@ -24,6 +25,8 @@ pub struct PieceWrite<'a> {
     pub kill_privileges: bool,
     /// The time of a buffered write; `None` for now.
     pub written: Option<Timestamp>,
+    /// The versions of the data before the write, if the caller caches the pieces.
+    pub before: Option<DataVersions>,
 }
 
 impl<C: Context> Client<C> {
@@ -51,6 +54,7 @@ impl<C: Context> Client<C> {
             return Ok(size);
         }
         self.flush(id).await;
+        self.take_to_share(id, offset + data.len() as u64).await?;
         self.write_at_servers(id, offset, &data, kill_privileges)
             .await
     }
@@ -71,10 +75,11 @@ impl<C: Context> Client<C> {
             covered_from: offset,
             kill_privileges,
             written: None,
+            before: self.kept_versions(id, before.as_ref()),
         };
         let size = self.send_write(id, write).await?;
         if let Some(before) = before {
-            self.cache_written(id, &before, &[(offset, data.clone())]);
+            self.cache_written(id, &before, &[(offset, data.clone())], 1);
         }
         Ok(size)
     }
@@ -99,6 +104,7 @@ impl<C: Context> Client<C> {
             covered_from: write.covered_from,
             kill_privileges: write.kill_privileges,
             written: write.written,
+            before: write.before,
         };
         let mut parts = self.cut(id, &hint, with_home, &rest);
         for (offset, data) in write.others {

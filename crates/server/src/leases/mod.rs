@@ -41,7 +41,10 @@ impl<V: View> DecisionBuilder<'_, V> {
         // No lease holder can see the changes of these requests.
         let is_unseen = matches!(
             request,
-            Request::Read { .. } | Request::AnnounceChanges(_) | Request::TakeExclusive(_)
+            Request::Read { .. }
+                | Request::AnnounceChanges(_)
+                | Request::TakeExclusive(_)
+                | Request::EndExclusive { .. }
         );
         if leaves || is_unseen || !self.state.may_have(Sort::Lease) {
             return BTreeSet::new();
@@ -92,6 +95,12 @@ impl<V: View> DecisionBuilder<'_, V> {
     /// The session that may have changed the file without the knowledge of its home.
     pub fn exclusive_holder(&self, node: FileId) -> Option<SessionId> {
         let session = self.state.get(&Key::Exclusive(node))?;
+        session.number().map(|&session| SessionId(session))
+    }
+
+    /// The client that has the data of a file in its cache because it has written it.
+    pub fn writer(&self, node: FileId) -> Option<SessionId> {
+        let session = self.state.get(&Key::Writer(node))?;
         session.number().map(|&session| SessionId(session))
     }
 
@@ -272,6 +281,9 @@ impl<V: View> DecisionBuilder<'_, V> {
         if self.exclusive_holder(node) == Some(session) {
             self.state.delete(Key::Exclusive(node));
         }
+        if self.writer(node) == Some(session) {
+            self.state.delete(Key::Writer(node));
+        }
         let key = Key::Session(session);
         if let Some(known) = self.state.get(&key).and_then(Value::session).copied() {
             let leases = known.leases.saturating_sub(1);
@@ -286,7 +298,7 @@ impl<V: View> DecisionBuilder<'_, V> {
     }
 
     /// Forgets the holders of all pieces of a file.
-    fn forget_copies(&mut self, file: FileId) {
+    pub fn forget_copies(&mut self, file: FileId) {
         let (from, to) = Key::copies(file);
         let known = self.state.range(from, to);
         let known: Vec<Key> = known.map(|(key, _)| key.clone()).collect();

@@ -103,14 +103,28 @@ impl<V: View> DecisionBuilder<'_, V> {
         Some(CopySource { holder, depth })
     }
 
-    /// The clients that may have a piece and still hold a lease on the file.
+    /// The clients that may have a piece and still hold a lease on the file. The writer has all
+    /// pieces, and is noted with a piece when the first reader asks for it.
     fn holders_of_piece(&self, key: &Key, file: FileId, piece: u64) -> Vec<CopyHolder> {
         let copies = self.state.get(key).and_then(Value::copies);
-        let copies = copies.filter(|copies| copies.piece == piece);
-        let holders = copies.map(|copies| copies.holders.iter());
+        let known = copies.filter(|copies| copies.piece == piece);
+        let mut holders = match known {
+            Some(known) => known.holders.clone(),
+            None => self.writer_as_holder(file).into_iter().collect(),
+        };
         let holds = |session| self.holds_lease(file, session) && self.door_of(session).is_some();
-        let of_file = holders.into_iter().flatten().copied();
-        of_file.filter(|holder| holds(holder.session)).collect()
+        holders.retain(|holder| holds(holder.session));
+        holders
+    }
+
+    fn writer_as_holder(&self, file: FileId) -> Option<CopyHolder> {
+        let session = self.writer(file)?;
+        Some(CopyHolder {
+            session,
+            depth: 1,
+            readers: 0,
+            since: self.now,
+        })
     }
 
     fn door_of(&self, session: SessionId) -> Option<&Door> {

@@ -20,11 +20,16 @@ pub fn run<V: View>(
     for piece in first..first.saturating_add(pieces.into()) {
         let key = copies::slot(file, piece);
         let known = builder.state.get(&key).and_then(Value::copies);
-        let Some(known) = known.filter(|known| known.piece == piece) else {
+        let known = known.filter(|known| known.piece == piece);
+        if known.is_none() && builder.writer(file) != Some(session) {
             continue;
-        };
-        let others = known.holders.iter().copied();
-        let holders = others.filter(|it| it.session != session).collect();
+        }
+        let holders = known
+            .map(|known| known.holders.iter())
+            .into_iter()
+            .flatten();
+        let others = holders.copied().filter(|it| it.session != session);
+        let holders = others.collect();
         builder.state.put(key, Copies { piece, holders });
     }
     Ok(Reply::Done.into())

@@ -9,6 +9,7 @@ mod consult;
 pub mod create;
 mod create_unnamed;
 mod cut_ahead;
+mod end_exclusive;
 mod find;
 mod find_copies;
 mod forget_copies;
@@ -119,6 +120,7 @@ pub fn run<V: View>(
         Request::Close(id) => open::close(builder, *id),
         Request::AnnounceChanges(id) => announce_changes::run(builder, *id),
         Request::TakeExclusive(id) => take_exclusive::run(builder, *id),
+        Request::EndExclusive { id, door } => end_exclusive::run(builder, *id, door),
         Request::Read { id, offset, length } => read::run(builder, *id, *offset, *length),
         Request::Write {
             id,

@@ -1,6 +1,8 @@
 //! Exclusive leases: a client may have changed the file without a message.
 
 use super::*;
+use bytes::Bytes;
+use futago_base::record::Door;
 
 impl Room {
     /// Takes an exclusive lease for the holder on a file that it has leased. Returns whether it is
@@ -191,4 +193,34 @@ fn every_exclusive_lease_advances_the_truncations_of_the_file() {
         assert!(room.take_exclusive(id).0);
         assert!(latest(&mut room, id) > before, "{:?}", request(id));
     }
+}
+
+#[test]
+fn an_exclusive_lease_that_becomes_an_ordinary_one_lets_readers_go_on() {
+    let mut room = Room::new();
+    let (file, ..) = room.leased_file();
+    // A request that has waited gets leases if its client has any.
+    assert!(room.is_leased_to(OTHER, ROOT));
+    room.take_exclusive(file);
+    let (_, outputs) = room.request(OTHER, Request::Lookup(spot(ROOT, "a")));
+    assert_eq!(outputs.len(), 1, "the recall");
+    let door = Door {
+        host: 1,
+        address: Bytes::from_static(b"tcp:host:1"),
+    };
+    let end = Request::EndExclusive { id: file, door };
+    let (_, outputs) = room.request(HOLDER, end);
+    let found = outputs.iter().filter_map(|output| match output {
+        Output::Reply {
+            outcome: Ok(Reply::Found { state, .. }),
+            ..
+        } => *state,
+        _ => None,
+    });
+    let found: Vec<FileState> = found.collect();
+    assert!(matches!(found[..], [state] if state.leased && state.data_leased));
+    let (_, outputs) = room.request(OTHER, chmod(file));
+    assert_eq!(outputs.len(), 1, "a change recalls the ordinary lease");
+    let outputs = room.give_back(HOLDER, &[file]);
+    assert_eq!(outputs.len(), 2, "both have answers");
 }

@@ -248,6 +248,10 @@ fn cache_frames() -> Vec<(&'static str, Frame)> {
         first: 9,
         pieces: 2,
     };
+    let end_exclusive = Request::EndExclusive {
+        id: FileId(9),
+        door: door.clone(),
+    };
     let find_copies = Request::FindCopies {
         id: FileId(9),
         first: 4,
@@ -279,6 +283,7 @@ fn cache_frames() -> Vec<(&'static str, Frame)> {
     vec![
         ("find_copies", frame(Body::Request(find_copies), b"")),
         ("forget_copies", frame(Body::Request(forget_copies), b"")),
+        ("end_exclusive", frame(Body::Request(end_exclusive), b"")),
         ("copies", frame(Body::Outcome(Ok(copies)), b"")),
         ("cache_read", frame(Body::CacheRequest(read), b"")),
         ("cache_copy", frame(Body::CacheReply(copy), data)),

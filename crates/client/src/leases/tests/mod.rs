@@ -321,7 +321,7 @@ fn data_cached_before_chunks_changed_is_invalid_after_another_change() {
     leases.exchange(1, &ask(), &attributes_reply(1));
     let cached = leases.data_versions(home(FILE), NOW).unwrap();
     let changing = leases.send(2, &change());
-    leases.data_changed(home(FILE));
+    leases.data_changed(home(FILE), None);
     leases.complete(2, &changing, &Ok(Reply::File(file(2))));
     let now = leases.data_versions(home(FILE), NOW).unwrap();
     assert!(!now.cover(cached.now));
@@ -336,7 +336,7 @@ fn stays_valid_after_two_writes(changes: usize) -> bool {
     let (first, second) = (leases.send(2, &write()), leases.send(3, &write()));
     leases.complete(3, &second, &Ok(Reply::File(file(3))));
     leases.complete(2, &first, &Ok(Reply::File(file(2))));
-    let stays_valid = leases.extend_data_validity(home(FILE), Some(Before { versions, changes }));
+    let stays_valid = leases.extend_data_validity(home(FILE), Before { versions, changes });
     let now = leases.data_versions(home(FILE), NOW).unwrap();
     assert_eq!(now.cover(versions.now), stays_valid.is_some());
     stays_valid.is_some()
