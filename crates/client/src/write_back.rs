@@ -243,7 +243,7 @@ impl<C: Context> Client<C> {
             self.prepare_write(id, end).await?;
         }
         let before = self.before_write(id);
-        let versions = self.kept_versions(id, before.as_ref());
+        let versions = self.versions_to_cache(id, before.as_ref());
         let requests = self.send_runs(id, hint, runs, file, versions).await?;
         if let Some(before) = before {
             self.cache_written(id, &before, runs, requests);

@@ -317,7 +317,7 @@ fn parts_of_a_file_larger_than_the_cache_are_read_from_others() {
     assert_eq!(reader.sharing_counters().bytes_from_servers, 0);
 }
 
-/// A client makes a file and writes it. Another one opens it then. Returns the clients and the file.
+/// A client makes a file and writes it. Another one opens it then. Returns both, and the file.
 fn written_file(cluster: &Cluster, write_bytes: usize) -> (Vec<User>, FileId) {
     let client = || {
         cluster.sharing_client_of(Config {

@@ -249,9 +249,9 @@ pub enum Request {
     /// The lease is recalled before other clients learn anything of the file. It is not granted
     /// while other clients have the file open or hold leases on it.
     TakeExclusive(FileId),
-    /// Turns the client's exclusive lease on a file into one that others may hold, too, after a
-    /// write-back and [`Request::AnnounceChanges`]. Readers are sent to the cache of the client from
-    /// then on. To the file's home. Reply: [`Reply::File`](crate::Reply::File).
+    /// Makes the client's exclusive lease on a file one that others may hold, too, after a
+    /// write-back and [`Request::AnnounceChanges`]. Readers are sent to the cache of the client
+    /// from then on. To the file's home. Reply: [`Reply::File`](crate::Reply::File).
     EndExclusive {
         /// The file.
         id: FileId,

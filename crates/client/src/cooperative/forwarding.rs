@@ -6,8 +6,8 @@
 //! Dahlin, Wang, Anderson and Patterson (*Cooperative Caching*, OSDI 1994). Blocks of which there
 //! are copies are evicted at once. With *n* = 0 all are, which is their greedy forwarding.
 //!
-//! The other client reads the blocks from here, under a lease as every reader. They wait for that in
-//! a part of the cache.
+//! The other client reads the blocks from here, under a lease as every reader. They wait for that
+//! in a part of the cache.
 
 use super::{queue::Queue, reading::Part};
 use crate::{Client, Config, Context, block_cache::BlockKey};

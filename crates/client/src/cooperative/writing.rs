@@ -33,7 +33,7 @@ impl<C: Context> Client<C> {
     }
 
     /// The versions before a write, if chunks that it writes stay in the cache.
-    pub(crate) fn kept_versions(
+    pub(crate) fn versions_to_cache(
         &self,
         id: FileId,
         before: Option<&BeforeWrite>,

@@ -75,7 +75,7 @@ impl<C: Context> Client<C> {
             covered_from: offset,
             kill_privileges,
             written: None,
-            before: self.kept_versions(id, before.as_ref()),
+            before: self.versions_to_cache(id, before.as_ref()),
         };
         let size = self.send_write(id, write).await?;
         if let Some(before) = before {

@@ -7,8 +7,8 @@ use futago_base::{FileId, View};
 use futago_wire::Reply;
 
 /// The reply waits until all servers of chunks have confirmed. Nothing is done where no lease can
-/// be granted now, or none that covers the data. An exclusive holder announces its changes before it
-/// gives up that lease.
+/// be granted now, or none that covers the data. An exclusive holder announces its changes before
+/// it gives up that lease.
 pub fn run<V: View>(builder: &mut DecisionBuilder<'_, V>, id: FileId) -> Result {
     builder.regular_file(id)?;
     let state = builder.file_state(id)?;

@@ -7,7 +7,7 @@
 //! server -> client   over the fabric: a message without bytes
 //! ```
 //!
-//! Both messages over the socket are sealed with the keys of the handshake, because whoever knows
+//! Both messages over the socket are sealed with the keys of the handshake, because all who know
 //! a token can send to its endpoint. The socket stays open: it closes with the other end.
 
 use super::{

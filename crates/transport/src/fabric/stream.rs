@@ -271,7 +271,7 @@ impl Shared {
         let mut signals = self.signals.borrow_mut();
         if signals
             .theirs
-            .is_some_and(|signal| signal != blocked_after(wire.told()))
+            .is_some_and(|signal| signal != blocked_after(wire.last_number()))
         {
             signals.theirs = None;
             self.signal(BELL);

@@ -41,9 +41,9 @@ pub struct Wire {
     endpoint: ManuallyDrop<Endpoint>,
     /// Whether the endpoint must stay open for the peer's sake.
     is_leaked: bool,
-    /// What the peer writes before its messages.
+    /// The peer writes it before its messages.
     incoming_token: Token,
-    /// What this end writes before its messages.
+    /// This end writes it before its messages.
     outgoing_token: Token,
     /// Received messages whose bytes are not all read.
     arrived: VecDeque<Arrived>,
@@ -60,8 +60,8 @@ pub struct Wire {
     reported: u64,
     /// All messages of the peer that have arrived.
     heard: u64,
-    /// All messages that were sent.
-    told: u64,
+    /// The number of the last message that was sent.
+    last_number: u64,
     /// Whether the provider has taken no message since one left.
     is_full: bool,
     /// The error that has ended the connection.
@@ -101,7 +101,7 @@ impl Wire {
             taken: 0,
             reported: 0,
             heard: 0,
-            told: 0,
+            last_number: 0,
             is_full: false,
             failure: None,
         };
@@ -125,8 +125,8 @@ impl Wire {
     }
 
     /// The number of messages that were sent.
-    pub const fn told(&self) -> u64 {
-        self.told
+    pub const fn last_number(&self) -> u64 {
+        self.last_number
     }
 
     /// Whether there are bytes to read.
@@ -235,7 +235,7 @@ impl Wire {
     fn send(&mut self, index: usize, bytes: usize) -> io::Result<bool> {
         let head = Head {
             token: self.outgoing_token,
-            number: self.told,
+            number: self.last_number,
             taken: self.taken,
         };
         head.write(self.endpoint.bytes_mut(index));
@@ -245,7 +245,7 @@ impl Wire {
             return Ok(false);
         }
         self.reported = self.taken;
-        self.told += 1;
+        self.last_number += 1;
         Ok(true)
     }
 
@@ -426,7 +426,7 @@ mod tests {
     #[test]
     fn impossible_counts_end_the_connection() {
         let confirms_too_much = |wire: &mut Wire| wire.taken = 1;
-        let leaves_one_out = |wire: &mut Wire| wire.told = 1;
+        let leaves_one_out = |wire: &mut Wire| wire.last_number = 1;
         for violate in [confirms_too_much as fn(&mut Wire), leaves_one_out] {
             let provider = "tcp".parse().unwrap();
             let (a, b) = (endpoint(&provider), endpoint(&provider));
