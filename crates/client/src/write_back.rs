@@ -204,7 +204,8 @@ impl<C: Context> Client<C> {
                 break;
             };
             let (batch, rest) = left.split_at(self.batch_length(id, &hint, left));
-            if let Err(why) = self.write_batch(id, &hint, batch, &file).await {
+            let written = Box::pin(self.write_batch(id, &hint, batch, &file));
+            if let Err(why) = written.await {
                 return self.memory.borrow_mut().write_buffer.lose(id, why);
             }
             left = rest;

@@ -32,7 +32,7 @@ pub const STEPS: &[Step] = &[
     },
     Step {
         name: "tests",
-        limit_s: 1800,
+        limit_s: 2700,
         command: "cargo test --workspace --no-fail-fast",
         ready: always,
     },

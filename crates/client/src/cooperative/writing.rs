@@ -17,14 +17,11 @@ use futago_base::{Errno, FileId, ServerId};
 use futago_wire::{LeaseRecall, Request};
 
 impl<C: Context> Client<C> {
-    /// Asks for an exclusive lease before a write up to an offset, if others may want to read the
-    /// file from this client.
-    pub(crate) async fn take_to_share(&self, id: FileId, end: u64) -> Result<(), Errno> {
+    /// Whether others may want to read a file from this client that it writes up to an offset. Then
+    /// it asks for an exclusive lease first.
+    pub(crate) fn may_share_writes(&self, end: u64) -> bool {
         let is_large = end >= self.config().shared_bytes_min;
-        if is_large && self.context().door().is_some() && self.config().data_bytes_max > 0 {
-            self.take_exclusive(id, 1).await?;
-        }
-        Ok(())
+        is_large && self.context().door().is_some() && self.config().data_bytes_max > 0
     }
 
     /// Whether chunks that this client writes stay in its cache.

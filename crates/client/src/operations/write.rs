@@ -8,7 +8,7 @@ use crate::{
     leases::DataVersions,
     write_back::Begin,
 };
-use alloc::vec::Vec;
+use alloc::{boxed::Box, vec::Vec};
 use futago_base::{Errno, FileId, Payload, Timestamp, limits};
 
 /// Pieces that are written with one request to the home.
@@ -54,7 +54,10 @@ impl<C: Context> Client<C> {
             return Ok(size);
         }
         self.flush(id).await;
-        self.take_to_share(id, offset + data.len() as u64).await?;
+        if self.may_share_writes(offset + data.len() as u64) {
+            // Boxed, because it is rare and large.
+            Box::pin(self.take_exclusive(id, 1)).await?;
+        }
         self.write_at_servers(id, offset, &data, kill_privileges)
             .await
     }
@@ -110,7 +113,9 @@ impl<C: Context> Client<C> {
         for (offset, data) in write.others {
             parts.extend(self.cut(id, &hint, *offset, data));
         }
-        Ok(self.write_all(&home, parts).await?.size)
+        // Boxed, because it is large.
+        let written = Box::pin(self.write_all(&home, parts));
+        Ok(written.await?.size)
     }
 
     /// Divides data that begins at `offset` into chunks.
