@@ -10,7 +10,10 @@ use futago_base::{
 use futago_client::Config;
 use futago_wire::{Failure, FileState, Lease, LeaseRecall, Outcome, Reply, Request};
 use script::{Exchange, Script, beside, exchange, node, run};
+use std::future::poll_fn;
+use std::pin::pin;
 use std::rc::Rc;
+use std::task::Poll;
 
 type Client = futago_client::Client<Script>;
 
@@ -294,6 +297,36 @@ fn a_lease_is_returned_after_its_dirty_data_is_written_back() {
         put(&client, 0, b"b").await
     });
     assert_eq!(size, Ok(SIZE));
+}
+
+/// The home would fence it otherwise, and what is buffered would be lost.
+#[test]
+fn a_client_that_waits_for_a_server_asks_for_time_when_a_lease_is_recalled_again() {
+    let lease = Lease {
+        node: FILE,
+        number: 2,
+    };
+    let give_back = || exchange(0, Request::GiveBack(vec![lease]), Ok(Reply::Done));
+    let still_writing = exchange(0, Request::StillWriting(vec![FILE]), Ok(Reply::Done));
+    let slow = Exchange {
+        polls: 1,
+        ..write(0, b"a", true)
+    };
+    let then = vec![slow, still_writing, give_back(), give_back()];
+    let returned = play(then, |client| async move {
+        put(&client, 0, b"a").await?;
+        let recall = || client.recalled(ServerId(0), vec![LeaseRecall { lease, since: 1 }]);
+        let (mut first, mut second) = (pin!(recall()), pin!(recall()));
+        for returning in [first.as_mut(), second.as_mut()] {
+            let mut returning = returning;
+            let begun = poll_fn(|task| Poll::Ready(returning.as_mut().poll(task))).await;
+            assert!(begun.is_pending());
+        }
+        first.await;
+        second.await;
+        Ok(())
+    });
+    assert_eq!(returned, Ok(()));
 }
 
 #[test]

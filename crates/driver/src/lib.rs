@@ -35,6 +35,7 @@ pub const fn is_express(request: &Request) -> bool {
             | Request::Decide { .. }
             | Request::GiveBack(_)
             | Request::EndExclusive { .. }
+            | Request::StillWriting(_)
             | Request::KeepAlive
             | Request::EndSession
     )

@@ -15,15 +15,15 @@ const RARE: [(Defect, u64); 14] = [
     (Defect::TakesClientStamps, 210),
     (Defect::ReadsPastCuts, 256),
     (Defect::SkipsCopies, 324),
-    (Defect::RelaysAfterRecall, 377),
+    (Defect::RelaysAfterRecall, 94),
     (Defect::SplitsUnderTransactions, 483),
-    (Defect::IgnoresTreeVersion, 489),
+    (Defect::IgnoresTreeVersion, 198),
     (Defect::SetsXattrsUnderLeases, 643),
     (Defect::RemovesFullDirectories, 652),
     (Defect::AdmitsStaleWriters, 688),
     (Defect::GivesUpWhenBusy, 983),
     (Defect::ClientsMeasureByWallClock, 1384),
-    (Defect::RelaysTooLong, 1407),
+    (Defect::RelaysTooLong, 152),
     (Defect::EndsLeasesOfHeard, 8691),
 ];
 

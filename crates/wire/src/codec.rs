@@ -28,7 +28,7 @@ use zerocopy::{
 /// "FTGO", the first bytes of every message.
 const MAGIC: u32 = u32::from_le_bytes(*b"FTGO");
 /// The version of this encoding. Peers of different versions refuse each other.
-pub const VERSION: u16 = 19;
+pub const VERSION: u16 = 20;
 
 /// Continues a CRC32C over more bytes.
 ///

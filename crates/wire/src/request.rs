@@ -644,6 +644,10 @@ pub enum Request {
         /// How many pieces.
         pieces: u32,
     },
+    /// The client still writes back what it has buffered of these files, whose leases are recalled
+    /// again: it may wait for another server, and is not to be fenced meanwhile. To the files'
+    /// home. Reply: [`Reply::Done`](crate::Reply::Done).
+    StillWriting(Vec<FileId>),
 }
 
 impl Request {

@@ -48,6 +48,15 @@ impl Leases {
         }
     }
 
+    /// Whether an earlier recall of the lease has been noticed.
+    pub fn is_answered(&self, server: ServerId, recall: &LeaseRecall) -> bool {
+        let LeaseRecall { lease, .. } = recall;
+        let node = lease.node;
+        let held = self.held.get(PartId { node, server });
+        let is_shared = |shared: Shared| lease.number <= shared.number;
+        held.is_none_or(|held| held.shared.is_some_and(is_shared))
+    }
+
     /// The client changes the file only by requests to its home from now on.
     pub fn stop_writing_alone(&mut self, home: PartId) {
         if let Some(held) = self.held.get_mut(home) {

@@ -218,6 +218,28 @@ impl<C: Context> Client<C> {
     /// Handles recalls of a server: returns the leases once their cached state is no longer in use,
     /// or shares what was written under them.
     pub async fn recalled(&self, server: ServerId, recalls: Vec<LeaseRecall>) {
+        let written = self.still_written(server, &recalls);
+        if written.is_empty() {
+            return self.answer_recalls(server, recalls).await;
+        }
+        // Boxed, because it is rare and large. If it fails, the server recalls once more.
+        let mut asks_for_time = Box::pin(self.ask(server, Request::StillWriting(written)));
+        let mut answers = Box::pin(self.answer_recalls(server, recalls));
+        let (_, ()) = both(asks_for_time.as_mut(), answers.as_mut()).await;
+    }
+
+    /// The files whose leases are recalled again while they are written back: another server may
+    /// not answer.
+    fn still_written(&self, server: ServerId, recalls: &[LeaseRecall]) -> Vec<FileId> {
+        let is_answered = |recall: &&LeaseRecall| {
+            let known = self.with_leases(|leases| leases.is_answered(server, recall));
+            self.is_dirty(recall.lease.node) && known.unwrap_or_default()
+        };
+        let written = recalls.iter().filter(is_answered);
+        written.map(|recall| recall.lease.node).collect()
+    }
+
+    async fn answer_recalls(&self, server: ServerId, recalls: Vec<LeaseRecall>) {
         let (mut returned, mut shared) = (Vec::new(), Vec::new());
         for recall in recalls {
             match self.answer_to(server, &recall) {

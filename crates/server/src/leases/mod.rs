@@ -317,6 +317,19 @@ impl<V: View> DecisionBuilder<'_, V> {
         }
     }
 
+    /// Waits for one more lease until the requester is fenced, if it does not return its lease on a
+    /// node.
+    pub fn extend_recall(&mut self, node: FileId) {
+        let lease = Key::Lease(node, self.request.session);
+        if self.state.get(&lease).is_some()
+            && let Some(recall) = self.known_recall(node)
+        {
+            let since = self.now;
+            self.state
+                .put(Key::Recall(node), Recall { since, ..recall });
+        }
+    }
+
     /// Repeats recalls, fences live holders that do not return their leases, and deletes recalls
     /// whose pause is over.
     pub fn retry_recalls(&mut self) {

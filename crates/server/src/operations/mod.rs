@@ -29,6 +29,7 @@ mod repair;
 mod seek;
 mod set_attributes;
 mod share;
+mod still_writing;
 mod sum_data;
 mod sum_headers;
 mod take_exclusive;
@@ -222,6 +223,7 @@ pub fn run<V: View>(
         Request::KeepAlive => Ok(Reply::Done.into()),
         // The driver withholds the reply until it is true.
         Request::Synchronize => Ok(Reply::Synchronized.into()),
+        Request::StillWriting(files) => still_writing::run(builder, files),
         Request::EndSession => {
             builder.end_session(builder.request.session);
             // The end of the session forgets its replies, this one included, so this reply cannot
@@ -268,6 +270,7 @@ pub const fn may_have_effect(request: &Request) -> bool {
             | Request::GiveBack(_)
             | Request::Consult(_)
             | Request::KeepAlive
+            | Request::StillWriting(_)
             | Request::Synchronize
             | Request::EndSession
     )

@@ -166,6 +166,13 @@ fn mode(outcome: &Outcome) -> Option<u16> {
     }
 }
 
+/// Whether the change of mode is done.
+fn is_changed(outputs: &[Output]) -> bool {
+    outputs.iter().any(
+        |output| matches!(output, Output::Reply { outcome, .. } if mode(outcome) == Some(0o600)),
+    )
+}
+
 #[test]
 fn a_change_waits_until_the_lease_is_returned() {
     let mut room = Room::new();
@@ -254,10 +261,38 @@ fn a_live_holder_that_returns_no_lease_is_fenced() {
         }
         outputs.extend(room.pass(Duration(config.lease.0 / 8)));
     }
-    assert!(outputs.iter().any(|output| matches!(
-        output,
-        Output::Reply { outcome, .. } if mode(outcome) == Some(0o600)
-    )));
+    assert!(is_changed(&outputs));
+}
+
+#[test]
+fn a_holder_that_still_writes_back_is_not_fenced() {
+    let config = Config::default();
+    let mut room = Room::new();
+    let (file, ..) = room.leased_file();
+    room.request(OTHER, chmod(file));
+    for _ in 0..36 {
+        let still = Request::StillWriting(vec![file]);
+        assert_eq!(room.ask(HOLDER, still).1, Ok(Reply::Done));
+        room.request(OTHER, Request::KeepAlive);
+        let outputs = room.pass(Duration(config.lease.0 / 8));
+        assert_eq!(answer(&outputs), None, "the change waits");
+    }
+    assert!(is_changed(&room.give_back(HOLDER, &[file])));
+}
+
+#[test]
+fn a_client_without_a_lease_spares_no_holder() {
+    let config = Config::default();
+    let mut room = Room::new();
+    let (file, ..) = room.leased_file();
+    room.request(OTHER, chmod(file));
+    let mut outputs = Vec::new();
+    for _ in 0..18 {
+        room.request(HOLDER, Request::KeepAlive);
+        room.request(OTHER, Request::StillWriting(vec![file]));
+        outputs.extend(room.pass(Duration(config.lease.0 / 8)));
+    }
+    assert!(is_changed(&outputs));
 }
 
 #[test]

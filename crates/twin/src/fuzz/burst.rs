@@ -95,6 +95,8 @@ const LATE_MAX: Duration = Duration::from_millis(1000);
 const APART_MAX: Duration = Duration::from_millis(1500);
 /// Two leases and a half.
 const ABSENCE_MAX: Duration = Duration::from_secs(20);
+/// A contact server is cut off for longer than a lease, so that homes go on without it.
+const LONELY_MIN: Duration = Duration::from_secs(12);
 /// Long enough for others to go on, and for the client to look again before it comes back.
 const LONG_ABSENCE: Duration = Duration::from_secs(16);
 /// So far apart a client may lose its servers: a lease.
@@ -472,7 +474,7 @@ fn draw_cuts(random: &mut Random, clients: usize) -> Vec<Vec<Step>> {
 /// than they wait for it.
 fn draw_lonely(random: &mut Random, servers: u16, clients: usize, lonely: ServerId) -> Faults {
     let from = Duration(1_000_000_000 + random.below(IDLE_MAX.0));
-    let to = Duration(from.0 + random.below(ABSENCE_MAX.0));
+    let to = Duration(from.0 + LONELY_MIN.0 + random.below(ABSENCE_MAX.0 - LONELY_MIN.0));
     let mut partitions = apart_from_servers(lonely, servers, from, to);
     if random.chance(700) {
         let only = lonely.0..lonely.0 + 1;

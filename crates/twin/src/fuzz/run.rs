@@ -73,6 +73,8 @@ const SMALL_CACHE_BYTES: u64 = 24 << 10;
 pub(super) const NO_PLACE: usize = usize::MAX;
 /// No operation takes longer, whatever happens.
 const END: Duration = Duration::from_secs(100);
+/// A script of many operations on slow disks has so much more time for each.
+const STEP_TIME: Duration = Duration::from_secs(1);
 
 /// The extent of the checks of a scenario without a fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -310,7 +312,9 @@ impl Run {
             over.iter()
                 .all(|(client, script)| script.is_done() || !cluster.clients[*client].is_alive())
         };
-        let ended = self.world.run(END, is_over);
+        let steps = burst.scripts.iter().map(Vec::len).max().unwrap_or_default();
+        let end = Duration(END.0 + STEP_TIME.times(steps as u64).0);
+        let ended = self.world.run(end, is_over);
         let Rest { dead, progress } = self.rest(&history);
         let history = history.take();
         let verdict = if ended {

@@ -85,7 +85,7 @@ const READING_WEIGHTS: &[(Sort, u64)] = &[
 const SHARING_WEIGHTS: &[(Sort, u64)] = &[
     (Sort::Lookup, 2),
     (Sort::Attributes, 16),
-    (Sort::SetAttributes, 1),
+    (Sort::SetAttributes, 3),
     (Sort::Open, 2),
     (Sort::Close, 1),
 ];

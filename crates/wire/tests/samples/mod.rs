@@ -252,6 +252,7 @@ fn cache_frames() -> Vec<(&'static str, Frame)> {
         id: FileId(9),
         door: door.clone(),
     };
+    let still_writing = Request::StillWriting(vec![FileId(9), FileId(10)]);
     let find_copies = Request::FindCopies {
         id: FileId(9),
         first: 4,
@@ -284,6 +285,7 @@ fn cache_frames() -> Vec<(&'static str, Frame)> {
         ("find_copies", frame(Body::Request(find_copies), b"")),
         ("forget_copies", frame(Body::Request(forget_copies), b"")),
         ("end_exclusive", frame(Body::Request(end_exclusive), b"")),
+        ("still_writing", frame(Body::Request(still_writing), b"")),
         ("copies", frame(Body::Outcome(Ok(copies)), b"")),
         ("cache_read", frame(Body::CacheRequest(read), b"")),
         ("cache_copy", frame(Body::CacheReply(copy), data)),
