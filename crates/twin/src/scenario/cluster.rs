@@ -42,16 +42,16 @@ pub struct Cluster {
     #[serde(default)]
     pub sync: Sync,
     /// Whether clients share their caches, as with `up --cooperative on`: they take leases, so only
-    /// where phases read what is there.
+    /// where phases read what is there, or where each client writes files of its own.
     #[serde(default)]
     pub cooperative: bool,
+    /// The cache of each client that shares it, as with `up --cooperative size=SIZE`.
+    #[serde(default = "shared_cache")]
+    pub shared_cache: ByteSize,
     /// Settings of the real code.
     #[serde(default)]
     pub protocol: ProtocolSettings,
 }
-
-/// The cache of a client that shares it, as with `--cooperative on`.
-const SHARED_CACHE_BYTES: u64 = 1 << 30;
 
 /// Where servers keep what they store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -70,6 +70,10 @@ const fn partitions() -> u32 {
 
 const fn chunk() -> ByteSize {
     ByteSize::mib(1)
+}
+
+const fn shared_cache() -> ByteSize {
+    ByteSize::gib(1)
 }
 
 const fn memory() -> ByteSize {
@@ -107,7 +111,7 @@ pub struct ProtocolSettings {
     pub transfer: Option<ByteSize>,
     /// Whether clients show that they live.
     pub keep_alive: bool,
-    /// Whether clients take leases: only where phases read what is there.
+    /// Whether clients take leases: as with `cooperative`.
     pub leases: bool,
     /// Whether clients with leases ask the server of their own host first, if it has one.
     pub contacts: bool,
@@ -158,7 +162,7 @@ impl Cluster {
         match self.cooperative {
             false => usual,
             true => futago_client::Config {
-                data_bytes_max: SHARED_CACHE_BYTES,
+                data_bytes_max: self.shared_cache.as_u64(),
                 copy_sums: false,
                 ..usual
             },

@@ -62,14 +62,15 @@ fn check_mix(mix: &Mix, place: Place, part: impl Fn(&str) -> String) -> Result<(
     require(mix.popularity.is_valid(), || part("popularity"), reason)
 }
 
-/// Whether no client of a phase changes anything that another one may have leased.
-fn is_read_only(phase: &Phase) -> bool {
+/// Whether no two clients of a phase change the same thing at once. Other phases have not been
+/// tried with leases.
+fn is_for_leases(phase: &Phase) -> bool {
     match &phase.activity {
         Activity::Names(mix) => {
             let mut kinds = mix.operations.iter().map(|(kind, _)| kind);
             kinds.all(|kind| kind.reads()) && mix.common <= 1 && phase.place != Place::Own
         }
-        Activity::Data(data) => data.is_common() && data.phase == IoPhase::Read,
+        Activity::Data(data) => data.is_common() || data.workload.file == FileLayout::Own,
         Activity::Trace(_) => false,
     }
 }
@@ -212,6 +213,9 @@ impl Setup {
     fn check_disk(&self) -> Result<(), Error> {
         let disk = self.disk.map_or_else(Disk::default, |(disk, _)| disk);
         require(disk.latency.is_valid(), || "disk.latency".into(), LATENCY)?;
+        let reads = disk.reads.unwrap_or_default();
+        let part = || "disk.reads.latency".into();
+        require(reads.latency.is_valid(), part, LATENCY)?;
         require(
             disk.recovery_ns(0) <= bounds::HOUR_NS,
             || "disk.held_records".into(),
@@ -266,8 +270,9 @@ impl Setup {
             require(self.protocol.leases, || "protocol.leases".into(), reason)?;
         }
         if self.protocol.leases {
-            let reason = "clients with leases read what is there, or one common file";
-            require(is_read_only(phase), || part("mix"), reason)?;
+            let reason =
+                "clients with leases read what is there, one common file, or files of their own";
+            require(is_for_leases(phase), || part("mix"), reason)?;
         }
         check_times(phase, part)?;
         if let Place::Shared(directory) = phase.place {

@@ -160,7 +160,10 @@ impl Gathered {
 /// With the number of copies that the servers sent.
 fn share_of(phase: &Phase, sources: MeasuredSources) -> MeasuredSources {
     let whole = match &phase.activity {
-        Activity::Data(data) => data.workload.size_bytes as f64,
+        Activity::Data(data) => {
+            let files = f64::from(data.workload.clients);
+            data.workload.size_bytes as f64 * files
+        }
         _ => 0.0,
     };
     MeasuredSources {

@@ -3,7 +3,7 @@
 use super::MessageSize;
 use futago_base::{Payload, RequestId, ServerId, SessionId, Time};
 use futago_wire::{
-    CacheReply, CacheRequest, Outcome, Peer, PeerAnswer, Request,
+    CacheReply, CacheRequest, LeaseRecall, Outcome, Peer, PeerAnswer, Request,
     codec::{DATA_SUM_BYTES, HEADER_BYTES},
 };
 use serde::{Deserialize, Serialize};
@@ -80,6 +80,8 @@ pub enum Content {
         /// The answer.
         outcome: Outcome,
     },
+    /// To a client: nodes on which it holds leases are about to change.
+    Recall(Vec<LeaseRecall>),
     /// From server to server.
     Peer(Peer),
     /// Its answer.
@@ -164,6 +166,7 @@ impl Message {
         let size = match &self.content {
             Content::Request { request, .. } => postcard::experimental::serialized_size(request),
             Content::Outcome { outcome, .. } => postcard::experimental::serialized_size(outcome),
+            Content::Recall(recalls) => postcard::experimental::serialized_size(recalls),
             Content::Peer(peer) => postcard::experimental::serialized_size(peer),
             Content::PeerAnswer(answer) => postcard::experimental::serialized_size(answer),
             Content::CacheRequest { request, .. } => {

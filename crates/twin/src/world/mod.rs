@@ -37,8 +37,8 @@ pub use options::RunOptions;
 pub use run::{check, run, run_on};
 pub(crate) use setup::share;
 pub use setup::{
-    Activity, AfterIdle, Amount, ClientCosts, Costs, Data, Directory, Disk, Faults, FileNames, Hop,
-    Host, HostPartition, Looking, ManyFiles, MessageCosts, MessageSize, Mix, MuchData, Network,
-    OperationKind, Path, Phase, Place, Popularity, Protocol, ServerCosts, ServerStop, Setup,
-    SharedLink, Store, WideDirectories,
+    Activity, AfterIdle, Amount, ClientCosts, Costs, Data, Directory, Disk, DiskReads, Faults,
+    FileNames, Hop, Host, HostPartition, Looking, ManyFiles, MessageCosts, MessageSize, Mix,
+    MuchData, Network, OperationKind, Path, Phase, Place, Popularity, Protocol, ServerCosts,
+    ServerStop, Setup, SharedLink, Store, WideDirectories,
 };

@@ -1,6 +1,8 @@
 //! Every event of a world can be taken back.
 
-use crate::setups::{broadcast, faulty, faulty_broadcast, looking, mixed};
+use crate::setups::{
+    broadcast, exchange_on_disks, faulty, faulty_broadcast, faulty_exchange, looking, mixed,
+};
 use futago_twin::world::check;
 
 #[test]
@@ -10,4 +12,6 @@ fn every_event_can_be_taken_back() {
     check(&looking(mixed(2, 3, 1))).expect("undos restore everything");
     check(&broadcast(2, 3, 3, true)).expect("undos restore everything");
     check(&faulty_broadcast(2, 3, 3, 1)).expect("undos restore everything");
+    check(&faulty_exchange(2, 3, 3, 1)).expect("undos restore everything");
+    check(&exchange_on_disks(3, 3, 5, true)).expect("undos restore everything");
 }

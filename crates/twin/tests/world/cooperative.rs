@@ -1,7 +1,7 @@
 //! Clients that read one file from each other's caches.
 
 use crate::predictions::assert_near;
-use crate::setups::{broadcast, faulty_broadcast};
+use crate::setups::{broadcast, exchange, exchange_on_disks, faulty_broadcast};
 use futago_twin::world::{MeasuredPhase, MeasuredSources, OperationKind, RunOptions, Setup, run};
 
 const MIB: u64 = 1 << 20;
@@ -61,4 +61,43 @@ fn lost_messages_and_dead_clients_hold_nobody_up() {
         let sources = phase.sources.expect("all read the same file");
         assert!(sources.copies_from_servers < 6.0, "{sources:?}");
     }
+}
+
+/// The phase in which clients read what others have written.
+fn measure_reads(setup: &Setup) -> MeasuredPhase {
+    let measured = run(setup, &RunOptions::default()).expect("it runs");
+    for phase in &measured.phases {
+        for operation in phase.operations.values() {
+            assert!(operation.errors.is_empty(), "{phase:?}");
+        }
+    }
+    measured.phases.into_iter().nth(1).expect("a second phase")
+}
+
+#[test]
+fn what_clients_have_written_others_read_from_them() {
+    for servers in [1, 3] {
+        let phase = measure_reads(&exchange(servers, 6, 16, true));
+        let sources = sources(&phase, 6, 16);
+        assert_eq!(sources.bytes_from_servers, 0, "{sources:?}");
+        let phase = measure_reads(&exchange(servers, 6, 16, false));
+        assert!(phase.sources.is_none());
+    }
+}
+
+/// Servers that have to read their disks are far slower than clients that have the data.
+#[test]
+fn what_servers_no_longer_have_in_memory_comes_from_their_disks() {
+    let seconds = |memory_mib, shares| {
+        let setup = exchange_on_disks(4, 16, memory_mib, shares);
+        measure_reads(&setup).measured_s
+    };
+    let in_memory = seconds(1000, false);
+    let from_disk = seconds(32, false);
+    // 5 ms for each piece, and 8 ns for each byte.
+    let each_s = 0.005 + 8e-9 * MIB as f64;
+    assert!(from_disk >= 64.0 * each_s, "{from_disk}");
+    assert!(from_disk < 64.0 * each_s + in_memory, "{from_disk}");
+    let from_clients = seconds(32, true);
+    assert!(from_clients < in_memory, "{from_clients} {in_memory}");
 }

@@ -6,10 +6,10 @@ use futago_driver::{AdmissionConfig, CallsConfig};
 use futago_lab::workload::{Access, FileLayout, IoPhase, IoWorkload, Trace};
 use futago_store::Sync;
 use futago_twin::world::{
-    Activity, AfterIdle, Amount, ArrivalProcess, Arrivals, Costs, Data, Directory, Disk, Faults,
-    FileNames, Hop, Host, HostPartition, Latency, Looking, ManyFiles, Measured, MessageCosts,
-    MessageSize, Mix, MuchData, Network, OperationKind, Path, Phase, Place, Popularity, Protocol,
-    RunOptions, ServerStop, Setup, SharedLink, Store, WideDirectories, run,
+    Activity, AfterIdle, Amount, ArrivalProcess, Arrivals, Costs, Data, Directory, Disk, DiskReads,
+    Faults, FileNames, Hop, Host, HostPartition, Latency, Looking, ManyFiles, Measured,
+    MessageCosts, MessageSize, Mix, MuchData, Network, OperationKind, Path, Phase, Place,
+    Popularity, Protocol, RunOptions, ServerStop, Setup, SharedLink, Store, WideDirectories, run,
 };
 
 pub const SERVER_BYTES_PER_S: u64 = 1_250_000_000;
@@ -389,6 +389,7 @@ pub fn with_disks(mut setup: Setup, sync: Sync) -> Setup {
         byte_ns: 1.0,
         recovered_record_ns: 2_000.0,
         held_records: 100,
+        reads: None,
     };
     setup.disk = Some((disk, sync));
     setup
@@ -427,7 +428,11 @@ pub fn broadcast(servers: u32, clients: u32, mib: u64, is_cooperative: bool) -> 
 
 /// The same with messages that are lost, doubled and late, and a client that dies meanwhile.
 pub fn faulty_broadcast(servers: u32, clients: u32, mib: u64, seed: u64) -> Setup {
-    let mut setup = broadcast(servers, clients, mib, true);
+    with_faults(broadcast(servers, clients, mib, true), seed)
+}
+
+/// With messages that are lost, doubled and late, and a client that dies meanwhile.
+fn with_faults(mut setup: Setup, seed: u64) -> Setup {
     setup.seed = seed;
     setup.protocol.calls.resend_min = Duration::from_millis(5);
     setup.protocol.client.cache_timeout = Duration::from_millis(20);
@@ -439,6 +444,40 @@ pub fn faulty_broadcast(servers: u32, clients: u32, mib: u64, seed: u64) -> Setu
         dead_clients: vec![(1, 60_000_000)],
         ..Faults::default()
     };
+    setup
+}
+
+/// Clients on hosts of their own that each write a file, and then read what another one has
+/// written. Otherwise as [`broadcast`].
+pub fn exchange(servers: u32, clients: u32, mib: u64, is_cooperative: bool) -> Setup {
+    let mut setup = broadcast(servers, clients, mib, is_cooperative);
+    let workload = IoWorkload {
+        size_bytes: mib << 20,
+        ..own_files(clients)
+    };
+    let phase = |name, phase| {
+        let amount = Amount::Operations(mib);
+        transfers(name, Place::Shared(0), phase, workload, amount)
+    };
+    setup.phases = vec![phase("write", IoPhase::Write), phase("read", IoPhase::Read)];
+    setup
+}
+
+/// The same with messages that are lost, doubled and late, and a client that dies meanwhile.
+pub fn faulty_exchange(servers: u32, clients: u32, mib: u64, seed: u64) -> Setup {
+    with_faults(exchange(servers, clients, mib, true), seed)
+}
+
+/// An exchange with servers that have so much file data in memory, and all of it on disks.
+pub fn exchange_on_disks(clients: u32, mib: u64, memory_mib: u32, is_cooperative: bool) -> Setup {
+    let mut setup = with_disks(exchange(1, clients, mib, is_cooperative), Sync::Process);
+    if let Some((disk, _)) = &mut setup.disk {
+        disk.reads = Some(DiskReads {
+            memory_mib,
+            latency: Latency::Constant(5_000_000),
+            byte_ns: 8.0,
+        });
+    }
     setup
 }
 

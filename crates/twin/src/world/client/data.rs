@@ -82,7 +82,8 @@ pub async fn make_file<C: Context>(
 }
 
 /// Finds the file that a client's phase is about; `shared` are the directories that
-/// [`Place::Shared`] counts.
+/// [`Place::Shared`] counts. A client that shares its cache opens it, as a mount does, because only
+/// then it may write chunks before the home knows of it.
 ///
 /// # Errors
 ///
@@ -98,9 +99,11 @@ pub async fn find_file<C: Context>(
     let directory = place_path(place, owner, shared)?;
     let file = data.workload.path(owner);
     let path = [&directory, &b"/"[..], file.as_bytes()].concat();
-    core.resolve(&path, true)
-        .await
-        .map(|state| state.attributes.id)
+    let found = core.resolve(&path, true).await?.attributes.id;
+    if core.context().door().is_some() {
+        core.open(found).await?;
+    }
+    Ok(found)
 }
 
 /// The path of a place's directory, which may be one client's own; `shared` are the directories

@@ -4,7 +4,9 @@ use bytes::Bytes;
 use futago_base::{Duration, Payload, ServerId, SessionId, Time, record::Door};
 use futago_client::Context;
 use futago_driver::Calls;
-use futago_wire::{CacheReply, CacheRequest, Failure, Holder, Outcome, Reply, Request};
+use futago_wire::{
+    CacheReply, CacheRequest, Failure, Holder, LeaseRecall, Outcome, Reply, Request,
+};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::future::poll_fn;
@@ -31,6 +33,13 @@ pub struct Copied {
     pub payload: Payload,
 }
 
+/// Leases that a server recalls.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Recalled {
+    pub server: ServerId,
+    pub recalls: Vec<LeaseRecall>,
+}
+
 /// A request to another client, to be sent.
 #[derive(Debug)]
 pub struct Asked {
@@ -47,6 +56,8 @@ pub struct Step {
     pub answer: Option<Answer>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub copied: Option<Box<Copied>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recalled: Option<Box<Recalled>>,
 }
 
 /// The leaves of one operation: what it calls, draws and reads, again and again as it is run from

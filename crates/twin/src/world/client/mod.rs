@@ -22,9 +22,10 @@ use files::Files;
 use futago_base::{FileId, RequestId, ServerId, Time};
 use futago_client::{Config, Memory};
 use futago_driver::{CallOutput, Calls};
+use futago_lab::workload::IoPhase;
 use futago_trace::ROOT;
 use futago_wire::{Body, Failure, Frame, Header, MessageKind, Outcome, Reply, header::features};
-use leaves::Answer;
+use leaves::{Answer, Recalled};
 use operation::Operation;
 use serde::Serialize;
 use sharing::Parked;
@@ -154,6 +155,10 @@ impl ClientProcess {
             (Content::Outcome { id, outcome }, Party::Server(from)) => {
                 self.receive_outcome(message, from, (*id, outcome), at, undo);
             }
+            (Content::Recall(recalls), Party::Server(server)) => {
+                let recalls = recalls.clone();
+                self.receive_recall(message, Recalled { server, recalls }, at, undo);
+            }
             (Content::CacheRequest { id, request }, Party::Client(_)) => {
                 self.receive_request(message, (*id, request), at, undo);
             }
@@ -196,6 +201,36 @@ impl ClientProcess {
             self.calls.received(from, &header, outcome, payload, now);
         }
         self.go_on(at, undo);
+    }
+
+    /// A server recalls leases. They are returned beside the operation, if one is under way.
+    fn receive_recall(
+        &mut self,
+        message: &Message,
+        recalled: Recalled,
+        at: &mut Moment<'_>,
+        mut undo: Option<&mut ClientUndo>,
+    ) {
+        at.ns = at.ns.max(self.state.free_ns);
+        self.take_in(message, 0, at);
+        self.state.free_ns = at.ns;
+        if self.task.is_none() {
+            self.task = Some(Task::new(Operation::ReturnLeases, at.ns, at.random.bits()));
+        }
+        let incoming = Incoming::Recalled(Box::new(recalled));
+        self.step(Slot::Main, Some(incoming), at, undo.as_deref_mut());
+        self.go_on(at, undo);
+    }
+
+    /// Whether it does nothing but return leases. The next operation waits for the end of that.
+    fn returns_leases(&self) -> bool {
+        let task = self.task.as_ref();
+        task.is_some_and(|task| task.operation == Operation::ReturnLeases)
+    }
+
+    /// When the next operation may begin, if one is due or comes.
+    fn next_operation_ns(&self) -> Option<u64> {
+        self.state.next_ns.filter(|_| !self.returns_leases())
     }
 
     /// Receives a message with so many names of a listing.
@@ -294,7 +329,7 @@ impl ClientProcess {
         if is_due(&self.keep_alive) {
             self.step(Slot::KeepAlive, None, at, undo.as_deref_mut());
         }
-        if self.state.next_ns.is_some_and(|due| due <= at.ns) {
+        if self.next_operation_ns().is_some_and(|due| due <= at.ns) {
             self.begin_operation(at, undo.as_deref_mut());
         }
         while let Some(output) = self.calls.next_output() {
@@ -314,15 +349,15 @@ impl ClientProcess {
         self.arm(at);
     }
 
-    /// The settings of the core. A client that prepares data takes no leases, so that none of the
-    /// data is cached before the phase.
+    /// The settings of the core. A client that writes data before a phase takes no leases, so that
+    /// none of the data is cached.
     fn config(&self, scene: &Scene) -> Config {
         let config = scene.client_config(self.number);
         let round = self.state.workload.round;
         let activity = scene.phase_of(round).map(|phase| &phase.activity);
         let prepares = Stage::of(round) == Stage::Prepare;
         match activity {
-            Some(Activity::Data(_)) if prepares => Config {
+            Some(Activity::Data(data)) if prepares && data.fill => Config {
                 lease_trust: None,
                 ..config
             },
@@ -394,8 +429,8 @@ impl ClientProcess {
 
     fn answered(&mut self, incoming: Incoming, at: &mut Moment<'_>, undo: Option<&mut ClientUndo>) {
         let asked = |task: &Option<Task>| {
-            let task = task.as_ref();
-            task.is_some_and(|task| task.has_drawn(incoming.sequence()))
+            let (task, sequence) = (task.as_ref(), incoming.sequence());
+            task.is_some_and(|task| sequence.is_some_and(|it| task.has_drawn(it)))
         };
         if asked(&self.task) {
             self.step(Slot::Main, Some(incoming), at, undo);
@@ -444,7 +479,7 @@ impl ClientProcess {
                 Slot::KeepAlive => undo.keep_alive.ended(task),
             }
         }
-        if matches!(slot, Slot::Main) {
+        if matches!(slot, Slot::Main) && operation != Operation::ReturnLeases {
             self.conclude(operation, times, ended, at, undo);
         }
     }
@@ -568,7 +603,7 @@ impl ClientProcess {
             .into_iter()
             .flatten()
             .map(|time: Time| engine_ns(time));
-        let others = [self.state.next_ns, self.state.keep_alive_ns];
+        let others = [self.next_operation_ns(), self.state.keep_alive_ns];
         let parked = self.parked.iter().map(Parked::due_ns);
         let others = others.into_iter().flatten().chain(parked);
         let Some(due_ns) = times.chain(others).min() else {
@@ -614,10 +649,14 @@ fn measure(
     }
 }
 
-/// Counts where a read of data that all clients read has come from.
+/// Counts where a read has come from of data that all clients read, or that clients share.
 fn count_sources(operation: Operation, sources: Sources, window: Window, at: &mut Moment<'_>) {
     let phase = at.scene.setup.phases.get(window.phase as usize);
-    let reads = |phase: &Phase| matches!(&phase.activity, Activity::Data(data) if data.is_common());
+    let shares = at.scene.setup.protocol.cooperative;
+    let reads = |phase: &Phase| match &phase.activity {
+        Activity::Data(data) => data.phase == IoPhase::Read && (data.is_common() || shares),
+        _ => false,
+    };
     if matches!(operation, Operation::Work(Work::Data(_))) && phase.is_some_and(reads) {
         at.out.outputs.push(Output::Sources {
             window,

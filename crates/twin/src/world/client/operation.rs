@@ -22,6 +22,8 @@ pub enum Operation {
     Ask(FileId),
     /// Shows all servers that the client lives.
     KeepAlive,
+    /// Nothing but the return of leases that servers recall while the client is idle.
+    ReturnLeases,
     /// One of the workload's.
     Work(Work),
     /// A step of a recorded run.
@@ -96,6 +98,7 @@ impl Operation {
                 found.await.map(Done::found)
             }
             Self::Ask(directory) => core.parent(directory).await.map(|_| Done::default()),
+            Self::ReturnLeases => Ok(Done::default()),
             Self::KeepAlive => core.keep_alive().await.map(|()| Done::default()),
             Self::Work(work) => {
                 let read = work.perform(core, client, shared, work.data()).await?;

@@ -1,6 +1,6 @@
 //! An operation under way: not a suspended future but the record of what has happened to it.
 
-use super::leaves::{Answer, Asked, Copied, Leaves, Step};
+use super::leaves::{Answer, Asked, Copied, Leaves, Recalled, Step};
 use super::operation::{Done, Operation};
 use super::sharing::{Parked, Ready};
 use crate::world::Setup;
@@ -10,7 +10,9 @@ use futago_driver::Calls;
 use futago_wire::SharingCounters;
 use serde::Serialize;
 use std::pin::{Pin, pin};
-use std::task::{Context, Poll, Waker};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
 
 /// An operation under way.
 ///
@@ -44,14 +46,17 @@ pub enum Incoming {
     Answer(Answer),
     /// A message of another client.
     Copied(Box<Copied>),
+    /// A server recalls leases, which the client returns beside the operation.
+    Recalled(Box<Recalled>),
 }
 
 impl Incoming {
     /// The number of the request that it belongs to.
-    pub const fn sequence(&self) -> u64 {
+    pub const fn sequence(&self) -> Option<u64> {
         match self {
-            Self::Answer(answer) => answer.sequence,
-            Self::Copied(copied) => copied.sequence,
+            Self::Answer(answer) => Some(answer.sequence),
+            Self::Copied(copied) => Some(copied.sequence),
+            Self::Recalled(_) => None,
         }
     }
 }
@@ -177,17 +182,20 @@ impl Task {
     }
 
     fn begin_step(&mut self, now: Time, incoming: Option<Incoming>, calls: &Calls) {
-        let (answer, copied) = match incoming {
-            Some(Incoming::Answer(answer)) => (Some(answer), None),
-            Some(Incoming::Copied(copied)) => (None, Some(copied)),
-            None => (None, None),
-        };
-        self.steps.push(Step {
+        let mut step = Step {
             now,
             session: calls.session(),
-            answer,
-            copied,
-        });
+            answer: None,
+            copied: None,
+            recalled: None,
+        };
+        match incoming {
+            Some(Incoming::Answer(answer)) => step.answer = Some(answer),
+            Some(Incoming::Copied(copied)) => step.copied = Some(copied),
+            Some(Incoming::Recalled(recalled)) => step.recalled = Some(recalled),
+            None => {}
+        }
+        self.steps.push(step);
     }
 
     /// Answers other clients with the core as this operation has left it. Returns the answers that
@@ -200,7 +208,7 @@ impl Task {
                 // The core knows the fetches of the operation for as long as its future lives.
                 let performed = self.operation.perform(core, tools.client, tools.setup);
                 let mut performed = pin!(performed);
-                replay(performed.as_mut(), &leaves, &self.steps, false);
+                replay(core, performed.as_mut(), &leaves, &self.steps, false);
                 answer_all(core, &leaves, now, parked)
             });
             copies.unwrap_or_default()
@@ -219,7 +227,7 @@ fn run<T>(
     steps: &[Step],
 ) -> Option<(T, Sources)> {
     let before = core.sharing_counters();
-    let outcome = replay(performed, leaves, steps, true)?;
+    let outcome = replay(core, performed, leaves, steps, true)?;
     let sources = Sources::between(&before, &core.sharing_counters());
     Some((outcome, sources))
 }
@@ -306,23 +314,55 @@ impl Drop for Lent<'_, '_> {
     }
 }
 
-/// Runs an operation from its beginning through all steps; the last one may be live.
+/// Runs an operation from its beginning through all steps; the last one may be live. The operation
+/// ends once the leases are returned that servers have recalled meanwhile.
 fn replay<T>(
+    core: &Client<&Leaves<'_>>,
     mut future: Pin<&mut impl Future<Output = T>>,
     leaves: &Leaves<'_>,
     steps: &[Step],
     live: bool,
 ) -> Option<T> {
     let mut ended = None;
+    let mut returns: Vec<Pin<Box<dyn Future<Output = ()> + '_>>> = Vec::new();
+    // Those that return leases, and the operation, may wait for each other.
+    let returns_any = steps.iter().any(|step| step.recalled.is_some());
+    let woken = returns_any.then(|| Arc::new(Woken::default()));
+    let waker = woken.clone().map_or(Waker::noop().clone(), Waker::from);
+    let mut task = Context::from_waker(&waker);
     for (index, step) in steps.iter().enumerate() {
-        debug_assert!(ended.is_none(), "it goes on after its end");
         leaves.begin(step, live && index + 1 == steps.len());
-        let polled = future
-            .as_mut()
-            .poll(&mut Context::from_waker(Waker::noop()));
-        if let Poll::Ready(result) = polled {
-            ended = Some(result);
+        if let Some(recalled) = &step.recalled {
+            let Recalled { server, recalls } = &**recalled;
+            returns.push(Box::pin(core.recalled(*server, recalls.clone())));
+        }
+        loop {
+            if ended.is_none()
+                && let Poll::Ready(result) = future.as_mut().poll(&mut task)
+            {
+                ended = Some(result);
+            }
+            returns.retain_mut(|it| it.as_mut().poll(&mut task).is_pending());
+            if !woken.as_ref().is_some_and(|woken| woken.take()) {
+                break;
+            }
         }
     }
-    ended
+    ended.filter(|_| returns.is_empty())
+}
+
+/// Whether a future can go on.
+#[derive(Default)]
+struct Woken(AtomicBool);
+
+impl Woken {
+    fn take(&self) -> bool {
+        self.0.swap(false, Ordering::Relaxed)
+    }
+}
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }

@@ -72,6 +72,7 @@ mod tests {
         byte_ns: 2.0,
         recovered_record_ns: 0.0,
         held_records: 0,
+        reads: None,
     };
 
     fn wait(state: &mut DiskState, now_ns: u64) -> [u64; 2] {

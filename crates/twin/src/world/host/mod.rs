@@ -7,6 +7,7 @@ mod faults;
 mod moment;
 mod network;
 mod nic;
+mod pages;
 mod scheduler;
 mod server;
 

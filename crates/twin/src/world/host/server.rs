@@ -2,14 +2,16 @@
 
 use super::disk::{DiskState, Wait};
 use super::moment::Moment;
+use super::pages::{Pages, PagesUndo};
 use crate::world::event::Event;
 use crate::world::message::{Content, Message, Party, PutIn};
 use crate::world::scene::{Scene, engine_ns, wall};
-use crate::world::{Disk, ResourceClass};
-use futago_base::{Batch, DataChange, Payload, ServerId, Space, View, Work};
+use crate::world::{Disk, DiskReads, ResourceClass};
+use futago_base::{Batch, ChunkId, DataChange, Payload, ServerId, Space, View, Work};
 use futago_driver::{ServerDriver, ServerDriverUndo};
 use futago_server::{Decision, Input, Output, Server};
 use futago_store::{MemoryStore, Sync};
+use futago_wire::{Push, Request};
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -25,6 +27,9 @@ pub struct ServerProcess {
     state: State,
     /// When each place of the store is free, if their number is limited.
     store_free_ns: Vec<u64>,
+    /// The file data in memory, if some may be on the disk alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pages: Option<Box<Pages>>,
 }
 
 /// The small parts of a server.
@@ -49,6 +54,7 @@ pub struct ServerUndo {
     batch: Option<Batch>,
     driver: ServerDriverUndo,
     store_free_ns: Option<(usize, u64)>,
+    pages: Option<Box<PagesUndo>>,
     /// Its driver before it stopped, or before it was back.
     lost: Option<Box<Driver>>,
     /// Whether that driver's store is the present one's.
@@ -80,6 +86,7 @@ impl ServerProcess {
                 truncated_ns: 0,
             },
             store_free_ns: vec![0; concurrency as usize],
+            pages: disk_reads(scene).map(|_| Box::default()),
         }
     }
 
@@ -95,6 +102,7 @@ impl ServerProcess {
             batch: None,
             driver: self.driver.begin_undo(),
             store_free_ns: None,
+            pages: self.pages.as_mut().map(|it| Box::new(it.begin_undo())),
             lost: None,
             store_stays: false,
         }
@@ -130,9 +138,10 @@ impl ServerProcess {
             }
             Content::Peer(peer) => (Input::Peer(peer.clone()), None),
             Content::PeerAnswer(answer) => (Input::PeerAnswer(*answer), None),
-            Content::Outcome { .. } | Content::CacheRequest { .. } | Content::CacheReply { .. } => {
-                return;
-            }
+            Content::Outcome { .. }
+            | Content::Recall(_)
+            | Content::CacheRequest { .. }
+            | Content::CacheReply { .. } => return,
         };
         if let Some(refusal) = self.driver.admit(&input) {
             return self.refuse(refusal, at);
@@ -227,11 +236,46 @@ impl ServerProcess {
         self.charge(&decision, origin, arrived_ns, at);
         at.count_transactions(decision.transactions);
         let bytes = is_stored(&decision.batch).then(|| written_bytes(&decision.batch));
+        self.use_pages(&decision, origin, at);
         self.store(decision.batch, at, undo.as_deref_mut());
         let leaving = self.promise(decision.outputs, bytes, arrived_ns, at);
         self.send_all(leaving, arrived_ns, at);
         if let Some(undo) = undo {
             self.driver.end_undo(&mut undo.driver);
+            if let (Some(pages), Some(undo)) = (&mut self.pages, &mut undo.pages) {
+                pages.end_undo(undo);
+            }
+        }
+    }
+
+    /// Notes the use of file data. The server itself reads what is on the disk alone.
+    fn use_pages(&mut self, decision: &Decision, origin: Origin<'_>, at: &mut Moment<'_>) {
+        let (Some(pages), Some(reads)) = (&mut self.pages, disk_reads(at.scene)) else {
+            return;
+        };
+        for change in &decision.batch.data {
+            if let DataChange::Write {
+                chunk,
+                offset,
+                payload,
+            } = change
+            {
+                pages.write(*chunk, u64::from(*offset) + payload.len() as u64, &reads);
+            }
+        }
+        let sent = decision.outputs.iter().map(|output| sent_data(output).1);
+        let bytes = sent.sum::<usize>() as u64;
+        let chunk_bytes = at.scene.setup.protocol.client.chunk_bytes;
+        let message = origin.message.filter(|_| bytes > 0);
+        let Some(chunk) = message.and_then(|message| read_chunk(message, chunk_bytes)) else {
+            return;
+        };
+        let draw = || reads.latency.draw(at.random);
+        if let Some(read_ns) = pages.read(chunk, bytes, &reads, draw) {
+            let begun_ns = at.ns;
+            at.ns += read_ns;
+            self.state.free_ns = at.ns;
+            at.used(ResourceClass::Store, [begun_ns, begun_ns, at.ns]);
         }
     }
 
@@ -400,6 +444,33 @@ impl ServerProcess {
         if let Some((place, free_ns)) = undo.store_free_ns {
             self.store_free_ns[place] = free_ns;
         }
+        if let (Some(pages), Some(undo)) = (&mut self.pages, undo.pages) {
+            pages.undo(*undo);
+        }
+    }
+}
+
+/// How file data is read that is not in memory.
+fn disk_reads(scene: &Scene) -> Option<DiskReads> {
+    let (disk, _) = scene.setup.disk?;
+    disk.reads
+}
+
+/// The chunk that a message reads from.
+fn read_chunk(message: &Message, chunk_bytes: u32) -> Option<ChunkId> {
+    match &message.content {
+        Content::Request {
+            request: Request::Read { id, offset, .. },
+            ..
+        } => Some(ChunkId {
+            file: *id,
+            index: offset / u64::from(chunk_bytes),
+        }),
+        Content::Request {
+            request: Request::ReadChunk { chunk, .. },
+            ..
+        } => Some(*chunk),
+        _ => None,
     }
 }
 
@@ -486,8 +557,7 @@ fn written_bytes(batch: &Batch) -> usize {
     changes.sum()
 }
 
-/// The message of an output. Simulated clients change nothing that
-/// others have leased, so nothing is recalled from them.
+/// The message of an output. Connections have their credits from the start.
 fn message(from: Party, clock: futago_base::Time, output: Output) -> Option<Message> {
     let (to, content, payload) = match output {
         Output::Reply {
@@ -498,7 +568,17 @@ fn message(from: Party, clock: futago_base::Time, output: Output) -> Option<Mess
             let to = Party::of_session(id.session);
             (to, Content::Outcome { id, outcome }, payload)
         }
-        Output::Push { .. } => return None,
+        Output::Push {
+            push: Push::Credits(_),
+            ..
+        } => return None,
+        Output::Push {
+            session,
+            push: Push::Recall(recalls),
+        } => {
+            let to = Party::of_session(session);
+            (to, Content::Recall(recalls), Payload::empty())
+        }
         Output::Peer { to, message } => {
             let to = Party::Server(to);
             (to, Content::Peer(message), Payload::empty())

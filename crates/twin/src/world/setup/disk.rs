@@ -26,6 +26,23 @@ pub struct Disk {
     /// The records that each log has from before the run, besides those of the run. They cost
     /// nothing until a server comes back.
     pub held_records: u32,
+    /// The reads of file data that is no longer in memory; without them all of it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reads: Option<DiskReads>,
+}
+
+/// The reads of file data from a disk, one after the other. The data that was used last is in the
+/// memory of the server's host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DiskReads {
+    /// How much file data is in memory.
+    pub memory_mib: u32,
+    /// The time of a read from a chunk.
+    pub latency: Latency,
+    /// Besides, for each byte.
+    #[serde(deserialize_with = "bounds::cost_ns")]
+    pub byte_ns: f64,
 }
 
 impl Disk {

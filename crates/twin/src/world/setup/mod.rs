@@ -11,7 +11,7 @@ pub(crate) use costs::share;
 pub use costs::{
     AfterIdle, ClientCosts, Costs, Looking, ManyFiles, MessageCosts, MuchData, ServerCosts, Store,
 };
-pub use disk::Disk;
+pub use disk::{Disk, DiskReads};
 pub use faults::{Faults, HostPartition, ServerStop};
 pub use network::{Hop, MessageSize, Network, Path, SharedLink};
 pub use workload::{
