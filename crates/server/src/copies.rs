@@ -46,16 +46,20 @@ pub fn place(
     let order = |holder: &CopyHolder| {
         let is_beside = host(holder.session) == Some(reader.host);
         let readers = readers_of(holder, reader.now);
-        (!is_beside, holder.depth >= CHAIN_MAX, readers, holder.depth)
+        let depth = depth_of(holder, reader.now);
+        (!is_beside, depth >= CHAIN_MAX, readers, depth)
     };
-    let free = holders.iter_mut();
+    // Of equal ones the latest, because caches evict the earliest pieces first.
+    let free = holders.iter_mut().rev();
     let free = free.filter(|holder| readers_of(holder, reader.now) < READERS_MAX);
     let chosen = free.min_by_key(|holder| order(holder)).map(|holder| {
+        let depth = depth_of(holder, reader.now);
         if readers_of(holder, reader.now) == 0 {
             (holder.readers, holder.since) = (0, reader.now);
         }
         holder.readers += 1;
-        (holder.session, holder.depth)
+        holder.depth = depth;
+        (holder.session, depth)
     });
     make_room(holders, reader.now);
     holders.push(CopyHolder {
@@ -67,14 +71,15 @@ pub fn place(
     chosen
 }
 
-/// If too many holders are known, forgets one with all its readers, else the deepest.
+/// If too many holders are known, forgets one with all its readers, else the deepest, and of equal
+/// ones the earliest.
 fn make_room(holders: &mut Vec<CopyHolder>, now: Time) {
     if holders.len() < HOLDERS_MAX {
         return;
     }
     let is_full = |holder: &CopyHolder| readers_of(holder, now) >= READERS_MAX;
-    let worst = holders.iter().enumerate();
-    let worst = worst.max_by_key(|(_, holder)| (is_full(holder), holder.depth));
+    let worst = holders.iter().enumerate().rev();
+    let worst = worst.max_by_key(|(_, holder)| (is_full(holder), depth_of(holder, now)));
     if let Some((at, _)) = worst {
         holders.remove(at);
     }
@@ -86,6 +91,15 @@ fn readers_of(holder: &CopyHolder, now: Time) -> u8 {
         0
     } else {
         holder.readers
+    }
+}
+
+/// How many caches a piece passes through up to a holder. After a while the holder has it.
+fn depth_of(holder: &CopyHolder, now: Time) -> u8 {
+    if now.since(holder.since) > READING {
+        1
+    } else {
+        holder.depth
     }
 }
 
@@ -173,6 +187,23 @@ mod tests {
         holders.truncate(1);
         assert_eq!(place(&mut holders, &later, host), Some((busy.session, 1)));
         assert_eq!(holders[0].readers, 1);
+    }
+
+    /// Each time the clients before have had the piece for long, and may have evicted it.
+    #[test]
+    fn the_latest_holder_is_asked_first() {
+        let mut holders = Vec::new();
+        let host = |session: SessionId| Some(session.0);
+        for session in 1..200 {
+            let later = Reader {
+                now: Time(session * 2 * READING.0),
+                ..reader(session)
+            };
+            let chosen = place(&mut holders, &later, host);
+            let before = (session > 1).then(|| (SessionId(session - 1), 1));
+            assert_eq!(chosen, before);
+        }
+        assert!(holders.len() <= HOLDERS_MAX);
     }
 
     #[test]
