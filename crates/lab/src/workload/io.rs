@@ -174,6 +174,18 @@ impl IoWorkload {
         }
     }
 
+    /// The transfer number `number` in the random order number `order` of all transfers of the only
+    /// client; after the last one it begins anew.
+    pub fn shuffled(&self, order: u64, number: u64) -> Transfer {
+        let count = self.transfer_count();
+        let position = Permutation::new(count, order).at(number % count);
+        let in_order = Self {
+            access: Access::Sequential,
+            ..*self
+        };
+        in_order.transfer(0, position)
+    }
+
     /// The position of a strided transfer in the data of an owner; the last block may have fewer
     /// than the others.
     const fn strided(&self, number: u64) -> u64 {
@@ -248,6 +260,32 @@ mod tests {
             let expected = workload.size_bytes * u64::from(workload.clients);
             prop_assert_eq!(seen.len() as u64, expected);
         }
+    }
+
+    #[test]
+    fn every_order_has_every_transfer_once() {
+        let workload = IoWorkload {
+            clients: 1,
+            ..PLAIN
+        };
+        let order = |order| -> Vec<u64> {
+            let numbers = 0..workload.transfer_count();
+            numbers
+                .map(|number| workload.shuffled(order, number).offset)
+                .collect()
+        };
+        let sorted = |mut order: Vec<u64>| {
+            order.sort_unstable();
+            order
+        };
+        assert_ne!(order(1), order(2));
+        assert_eq!(sorted(order(1)), sorted(order(2)));
+        assert_eq!(sorted(order(1)), offsets_of_bytes(workload));
+    }
+
+    fn offsets_of_bytes(workload: IoWorkload) -> Vec<u64> {
+        let transfers = workload.transfers(0);
+        transfers.map(|transfer| transfer.offset).collect()
     }
 
     fn offsets(workload: IoWorkload, owner: u32) -> Vec<u64> {

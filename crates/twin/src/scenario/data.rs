@@ -31,6 +31,9 @@ pub struct Data {
     /// The order of transfers.
     #[serde(default)]
     pub access: Access,
+    /// Whether all clients together read a common file once, in a new order in each repetition.
+    #[serde(default)]
+    pub shuffled: bool,
     /// The data of each client.
     #[serde(default = "size")]
     pub size: ByteSize,
@@ -67,6 +70,10 @@ impl Data {
             let problem = problem.suggest("say `directory = …` in the phase");
             return Err(problem.inside("file"));
         }
+        if self.shuffled && (self.file != Files::Common || self.access != Access::Sequential) {
+            let problem = Problem::new("only a common file has orders, and no `access` besides");
+            return Err(problem.inside("shuffled"));
+        }
         let checked = self.workload(1).check();
         checked.map_err(|mistake| Problem::new(mistake.reason).inside(mistake.of))
     }
@@ -101,6 +108,7 @@ impl Data {
             phase: self.operation,
             workload,
             fill,
+            shuffled: self.shuffled,
         }
     }
 }

@@ -301,6 +301,7 @@ fn mistakes_of_workloads_are_reported() {
         data("operation = \"write\", acess = \"random\""),
         data("operation = \"write\", file = \"shared\""),
         data("operation = \"write\", file = \"common\""),
+        data("operation = \"read\", file = \"shared\", shuffled = true"),
         replaced("clients = 3", "clients = 3\ncooperative = true"),
         replaced(
             "name = \"shared\"",

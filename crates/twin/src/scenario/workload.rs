@@ -252,7 +252,7 @@ impl Workload {
         Ok(world::Phase {
             name: phase.name(),
             place,
-            amount: phase.amount(&activity),
+            amount: phase.amount(&activity, clients),
             activity,
             think: phase.think,
             arrivals: phase.arrivals,
@@ -404,9 +404,9 @@ impl Phase {
         self.name.clone().unwrap_or_else(|| operations.join("+"))
     }
 
-    fn amount(&self, activity: &Activity) -> Amount {
+    fn amount(&self, activity: &Activity, clients: u32) -> Amount {
         let all = match activity {
-            Activity::Data(data) => data.workload.transfer_count(),
+            Activity::Data(data) => data.transfer_count(clients),
             Activity::Trace(trace) => trace.longest(),
             Activity::Names(_) => 1,
         };

@@ -1,7 +1,7 @@
-//! Clients that read one file from each other's caches.
+//! Clients that read from each other's caches.
 
 use crate::predictions::assert_near;
-use crate::setups::{broadcast, exchange, exchange_on_disks, faulty_broadcast};
+use crate::setups::{broadcast, epochs, exchange, exchange_on_disks, faulty_broadcast};
 use futago_twin::world::{MeasuredPhase, MeasuredSources, OperationKind, RunOptions, Setup, run};
 
 const MIB: u64 = 1 << 20;
@@ -82,6 +82,28 @@ fn what_clients_have_written_others_read_from_them() {
         assert_eq!(sources.bytes_from_servers, 0, "{sources:?}");
         let phase = measure_reads(&exchange(servers, 6, 16, false));
         assert!(phase.sources.is_none());
+    }
+}
+
+/// No server sends anything twice, because clients have all of it.
+#[test]
+fn clients_that_read_in_new_orders_read_from_each_other() {
+    let setup = epochs(2, 4, 32);
+    let measured = run(&setup, &RunOptions::default()).expect("it runs");
+    let sources = measured.phases.iter().map(|phase| {
+        let read = &phase.operations[&OperationKind::Read];
+        assert_eq!((read.count, read.errors.len()), (32, 0), "{read:?}");
+        phase.sources.expect("all read the same file")
+    });
+    let [first, second, third] = sources.collect::<Vec<_>>()[..] else {
+        panic!("three phases");
+    };
+    assert_near(first.copies_from_servers, 1.0, 1e-9);
+    assert_eq!(first.bytes_from_clients, 0);
+    // Besides, clients have some of it in their own caches.
+    for later in [second, third] {
+        assert_eq!(later.bytes_from_servers, 0);
+        assert!(later.bytes_from_clients > 0);
     }
 }
 

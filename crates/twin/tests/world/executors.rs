@@ -1,8 +1,8 @@
 //! A world is the same under every executor.
 
 use crate::setups::{
-    broadcast, exchange_on_disks, faulty, faulty_broadcast, faulty_exchange, looking, mixed,
-    recorded, run_by, with_disks,
+    broadcast, epochs, exchange_on_disks, faulty, faulty_broadcast, faulty_exchange, looking,
+    mixed, recorded, run_by, with_disks,
 };
 use futago_des::{Executor, ranks::in_process};
 use futago_store::Sync;
@@ -104,6 +104,7 @@ fn they_make_no_difference_to_clients_that_share_caches() {
         faulty_broadcast(2, 5, 6, 1),
         looking(broadcast(2, 5, 4, true)),
         faulty_exchange(2, 5, 4, 1),
+        epochs(2, 4, 16),
         exchange_on_disks(3, 4, 6, true),
         exchange_on_disks(3, 4, 6, false),
     ] {

@@ -323,6 +323,7 @@ pub fn transfers(
             phase,
             workload,
             fill,
+            shuffled: false,
         }),
         amount,
         think: Latency::ZERO,
@@ -444,6 +445,21 @@ fn with_faults(mut setup: Setup, seed: u64) -> Setup {
         dead_clients: vec![(1, 60_000_000)],
         ..Faults::default()
     };
+    setup
+}
+
+/// Clients on hosts of their own that together read a file once in each of three phases, each time
+/// in another order. Otherwise as [`broadcast`].
+pub fn epochs(servers: u32, clients: u32, mib: u64) -> Setup {
+    let mut setup = broadcast(servers, clients, mib, true);
+    let mut phase = setup.phases.remove(0);
+    phase.amount = Amount::Operations(mib / u64::from(clients));
+    for number in 0..3 {
+        if let Activity::Data(data) = &mut phase.activity {
+            (data.shuffled, data.fill) = (true, number == 0);
+        }
+        setup.phases.push(phase.clone());
+    }
     setup
 }
 

@@ -45,14 +45,39 @@ impl DataWork {
     }
 }
 
+/// A client's phase.
+#[derive(Clone, Copy, Debug)]
+pub struct ClientPhase {
+    pub client: u32,
+    /// The number of clients.
+    pub clients: u32,
+    /// The number of the phase.
+    pub number: u32,
+}
+
 impl Data {
-    /// A transfer of a client's phase, by its index.
+    /// A transfer of a client's data, by its index.
     pub fn transfer(&self, phase: IoPhase, client: u32, file: FileId, index: u64) -> DataWork {
         let owner = self.workload.owner(phase, client);
+        let transfer = self.workload.transfer(owner, index);
+        self.work(phase, file, owner, transfer)
+    }
+
+    /// A transfer of a client's phase, by its index.
+    pub fn transfer_in(&self, of: ClientPhase, file: FileId, index: u64) -> DataWork {
+        if !self.shuffled {
+            return self.transfer(self.phase, of.client, file, index);
+        }
+        let number = index * u64::from(of.clients) + u64::from(of.client);
+        let transfer = self.workload.shuffled(of.number.into(), number);
+        self.work(self.phase, file, 0, transfer)
+    }
+
+    const fn work(&self, phase: IoPhase, file: FileId, owner: u32, transfer: Transfer) -> DataWork {
         DataWork {
             phase,
             file,
-            transfer: self.workload.transfer(owner, index),
+            transfer,
             contents: self.workload.contents(owner),
         }
     }

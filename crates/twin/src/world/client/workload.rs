@@ -1,5 +1,6 @@
 //! Which operation a client performs next.
 
+use super::data::ClientPhase;
 use super::names::NameWork;
 use super::operation::{Operation, Work};
 use super::trace::TraceWork;
@@ -175,7 +176,12 @@ impl Workload {
                 let work = match &phase.activity {
                     Activity::Names(mix) => self.names.next(mix, phase.place, directory?, random),
                     Activity::Data(data) => {
-                        Work::Data(data.transfer(data.phase, client, self.file?, index))
+                        let of = ClientPhase {
+                            client,
+                            clients: scene.client_count(),
+                            number: self.phase(),
+                        };
+                        Work::Data(data.transfer_in(of, self.file?, index))
                     }
                     Activity::Trace(trace) => {
                         let work = TraceWork::of(trace, self.phase(), false, client, index);

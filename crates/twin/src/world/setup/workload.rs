@@ -263,6 +263,9 @@ pub struct Data {
     pub workload: IoWorkload,
     /// Every client writes its data before the phase: what is read must be there.
     pub fill: bool,
+    /// All clients together read a common file once, in an order that depends on the phase's
+    /// number.
+    pub shuffled: bool,
 }
 
 impl Data {
@@ -270,6 +273,15 @@ impl Data {
     /// the only client of the workload.
     pub const fn is_common(&self) -> bool {
         self.workload.clients == 1
+    }
+
+    /// The number of transfers of each of so many clients.
+    pub fn transfer_count(&self, clients: u32) -> u64 {
+        let all = self.workload.transfer_count();
+        match self.shuffled {
+            true => all.div_ceil(clients.max(1).into()),
+            false => all,
+        }
     }
 }
 
