@@ -27,12 +27,14 @@ Little's law must hold within 1 % at every resource for which requests wait (the
 waiting). Rows where it does not are `UNBALANCED`.
 """
 
-import json
 import pathlib
 import sys
 import tomllib
 
-BALANCE = 0.01
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent))
+import judging  # noqa: E402
+from judging import BALANCE, little  # noqa: E402
+
 AWAY_S = 1.0
 THINK_S = 0.01
 # The longest pause of a client before it tries again, and the time of its create.
@@ -40,19 +42,8 @@ RETRY_S = 1.0
 MACHINE = tomllib.loads(pathlib.Path(__file__).with_name("machine.toml").read_text(encoding="utf-8"))
 
 
-def little(point, operation):
-    """The largest deviation from Little's law, over all resources of the operation's phase."""
-    worst = 0.0
-    for phase in point["phases"]:
-        for resource in phase["resources"].values():
-            expected = resource["uses_per_s"] * resource["wait_us"] / 1e6
-            if operation in phase["operations"] and expected > 0.1:
-                worst = max(worst, abs(resource["queue_mean"] / expected - 1))
-    return worst
-
-
 def balances(point, operation):
-    worst = little(point, operation)
+    worst = little(phase for phase in point["phases"] if operation in phase["operations"])
     return {"Little %": round(100 * worst, 3), "verdict": "UNBALANCED" if worst > BALANCE else "ok"}
 
 
@@ -85,20 +76,7 @@ def recovery(point):
 def main():
     judges = {"create": create, "recovery": recovery}
     judge = judges.get(sys.argv[1], lambda point: balances(point, sys.argv[1]))
-    if len(sys.argv) == 2:
-        points = json.load(sys.stdin)["points"]
-        json.dump([judge(point) for point in points], sys.stdout)
-        return 0
-    wrong = 0
-    for path in sys.argv[2:]:
-        points = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))["points"]
-        rows = [(point["parameters"], judge(point)) for point in points]
-        for parameters, row in rows:
-            print(path, json.dumps(parameters), json.dumps(row))
-        broken = sum(row["verdict"] != "ok" for _, row in rows)
-        print(f"{path}: {len(rows)} points, {broken} break the rule")
-        wrong += broken
-    return int(wrong > 0)
+    return judging.run(lambda _, point: judge(point))
 
 
 if __name__ == "__main__":
