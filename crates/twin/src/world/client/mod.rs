@@ -3,8 +3,10 @@
 mod data;
 mod files;
 mod leaves;
+mod measuring;
 mod names;
 mod operation;
+mod recalls;
 mod sharing;
 mod task;
 #[cfg(test)]
@@ -15,22 +17,22 @@ mod workload;
 
 use super::host::Moment;
 use super::message::{Content, Message, Party, session_of};
-use super::scene::{Scene, Stage, Window, engine_ns, wall};
+use super::scene::{Scene, Stage, engine_ns, wall};
 use super::statistics::Output;
-use super::{Activity, Phase, Place, ResourceClass};
+use super::{Activity, Place};
 use files::Files;
 use futago_base::{FileId, RequestId, ServerId, Time};
 use futago_client::{Config, Memory};
 use futago_driver::{CallOutput, Calls};
-use futago_lab::workload::IoPhase;
 use futago_trace::ROOT;
 use futago_wire::{Body, Failure, Frame, Header, MessageKind, Outcome, Reply, header::features};
 use leaves::{Answer, Recalled};
+use measuring::measure;
 use operation::Operation;
 use serde::Serialize;
 use sharing::Parked;
 use std::sync::Arc;
-use task::{Ended, Incoming, Sources, Task, Tools};
+use task::{Ended, Incoming, Task, Tools};
 use trace::StepFiles;
 use workload::Workload;
 
@@ -201,36 +203,6 @@ impl ClientProcess {
             self.calls.received(from, &header, outcome, payload, now);
         }
         self.go_on(at, undo);
-    }
-
-    /// A server recalls leases. They are returned beside the operation, if one is under way.
-    fn receive_recall(
-        &mut self,
-        message: &Message,
-        recalled: Recalled,
-        at: &mut Moment<'_>,
-        mut undo: Option<&mut ClientUndo>,
-    ) {
-        at.ns = at.ns.max(self.state.free_ns);
-        self.take_in(message, 0, at);
-        self.state.free_ns = at.ns;
-        if self.task.is_none() {
-            self.task = Some(Task::new(Operation::ReturnLeases, at.ns, at.random.bits()));
-        }
-        let incoming = Incoming::Recalled(Box::new(recalled));
-        self.step(Slot::Main, Some(incoming), at, undo.as_deref_mut());
-        self.go_on(at, undo);
-    }
-
-    /// Whether it does nothing but return leases. The next operation waits for the end of that.
-    fn returns_leases(&self) -> bool {
-        let task = self.task.as_ref();
-        task.is_some_and(|task| task.operation == Operation::ReturnLeases)
-    }
-
-    /// When the next operation may begin, if one is due or comes.
-    fn next_operation_ns(&self) -> Option<u64> {
-        self.state.next_ns.filter(|_| !self.returns_leases())
     }
 
     /// Receives a message with so many names of a listing.
@@ -621,47 +593,4 @@ impl ClientProcess {
 enum Slot {
     Main,
     KeepAlive,
-}
-
-/// Measures an operation that has ended, and the use of its client.
-fn measure(
-    workload: &Workload,
-    operation: Operation,
-    [arrived_ns, began_ns]: [u64; 2],
-    ended: &Ended,
-    at: &mut Moment<'_>,
-) {
-    let window = at.scene.window(workload.round, workload.began_ns);
-    if let (Some(window), Some(kind)) = (window, operation.kind()) {
-        at.out.outputs.push(Output::Operation {
-            window,
-            kind,
-            arrived_ns,
-            ended_ns: at.ns,
-            outcome: ended.outcome.map(|done| done.bytes),
-            retries: ended.retries,
-        });
-        count_sources(operation, ended.sources, window, at);
-    }
-    if workload.arrivals(at.scene).is_some() {
-        let times = [arrived_ns, began_ns, at.ns];
-        at.used(ResourceClass::Client, times);
-    }
-}
-
-/// Counts where a read has come from of data that all clients read, or that clients share.
-fn count_sources(operation: Operation, sources: Sources, window: Window, at: &mut Moment<'_>) {
-    let phase = at.scene.setup.phases.get(window.phase as usize);
-    let shares = at.scene.setup.protocol.cooperative;
-    let reads = |phase: &Phase| match &phase.activity {
-        Activity::Data(data) => data.phase == IoPhase::Read && (data.is_common() || shares),
-        _ => false,
-    };
-    if matches!(operation, Operation::Work(Work::Data(_))) && phase.is_some_and(reads) {
-        at.out.outputs.push(Output::Sources {
-            window,
-            at_ns: at.ns,
-            sources: [sources.servers, sources.clients],
-        });
-    }
 }
