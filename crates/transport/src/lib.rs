@@ -24,6 +24,7 @@ pub mod shared_memory;
 pub mod socket;
 pub mod stream;
 mod waiter;
+mod waiters;
 pub mod waiting;
 pub mod watched_socket;
 

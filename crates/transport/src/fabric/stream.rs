@@ -4,12 +4,10 @@ use super::wire::Wire;
 use crate::{
     Stream, busy,
     inheritance::Private,
-    polling,
-    waiter::{PollResult, Polled, Waiting},
+    waiters::{PolledStream, Waiters, stop_polling, wait_for_bytes, wait_for_room},
 };
 use atomic_refcell::AtomicRefCell;
 use bytes::BufMut;
-use futago_base::Time;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use std::{
     fmt,
@@ -45,12 +43,7 @@ struct Shared {
     signals: AtomicRefCell<Signals>,
     /// Whether the other end is gone.
     closed: AtomicBool,
-    for_bytes: Waiting,
-    for_room: Waiting,
-    /// Whether the stream is in the list of polled streams.
-    is_listed: AtomicBool,
-    /// Whether a thread reads and writes continuously, so that waiting tasks need not poll.
-    is_polled: AtomicBool,
+    waiters: Waiters,
 }
 
 /// The state of both ends, which wake each other over the socket.
@@ -97,10 +90,7 @@ impl FabricStream {
             socket,
             signals: AtomicRefCell::default(),
             closed: AtomicBool::new(false),
-            for_bytes: Waiting::default(),
-            for_room: Waiting::default(),
-            is_listed: AtomicBool::new(false),
-            is_polled: AtomicBool::new(false),
+            waiters: Waiters::default(),
         })))
     }
 
@@ -108,7 +98,7 @@ impl FabricStream {
     /// spurious.
     pub async fn readable(&self) -> io::Result<()> {
         let shared = &self.0;
-        shared.wait(&shared.for_bytes, || shared.has_bytes()).await
+        wait_for_bytes(shared, async || shared.signalled().await).await
     }
 
     /// Waits until there is room to write, or the other end is gone. The wake-up may be spurious.
@@ -119,27 +109,23 @@ impl FabricStream {
             // It takes messages again after some polls. Meanwhile the socket may close.
             tokio::task::yield_now().await;
         }
-        shared.wait(&shared.for_room, || shared.has_room()).await
+        wait_for_room(shared, async || shared.signalled().await).await
     }
 
     /// From now until [`FabricStream::stop_polling`], a thread reads and writes continuously.
     /// Waiting tasks do not poll meanwhile.
     pub(crate) fn start_polling(&self) {
-        self.0.is_polled.store(true, Ordering::Relaxed);
+        self.0.waiters.start_polling();
     }
 
     pub(crate) fn is_polled(&self) -> bool {
-        self.0.is_polled.load(Ordering::Relaxed)
+        self.0.waiters.is_polled()
     }
 
     /// Leaves available and future bytes to waiting tasks. With `is_needed`, the task that waits
     /// for bytes continues at once.
     pub(crate) fn stop_polling(&self, is_needed: bool) {
-        self.0.is_polled.store(false, Ordering::Relaxed);
-        self.0.sleep();
-        if is_needed {
-            self.0.for_bytes.ready.notify_one();
-        }
+        stop_polling(&*self.0, is_needed);
     }
 
     /// Reads the available bytes; 0 when the other end is gone.
@@ -196,14 +182,6 @@ impl Shared {
         self.closed.load(Ordering::Relaxed)
     }
 
-    fn has_bytes(&self) -> io::Result<bool> {
-        self.is_ready(Wire::has_bytes)
-    }
-
-    fn has_room(&self) -> io::Result<bool> {
-        self.is_ready(Wire::has_room)
-    }
-
     fn is_ready(&self, has: impl FnOnce(&Wire) -> bool) -> io::Result<bool> {
         let mut wire = self.wire.borrow_mut();
         let progress = wire.progress();
@@ -215,30 +193,18 @@ impl Shared {
         Ok(self.is_closed())
     }
 
-    async fn wait(
-        self: &Arc<Self>,
-        waiting: &Waiting,
-        is_ready: impl Fn() -> io::Result<bool>,
-    ) -> io::Result<()> {
-        if is_ready()? {
-            return Ok(());
-        }
-        let since = waiting.begin();
-        while !is_ready()? {
-            polling::add(Arc::clone(self) as Arc<dyn Polled>);
-            tokio::select! {
-                () = waiting.ready.notified() => break,
-                signal = self.socket.readable() => {
-                    let mut signal = signal?;
-                    if self.take_signals()? {
-                        signal.clear_ready();
-                    }
+    /// Waits for a signal or a completion, and takes it.
+    async fn signalled(&self) -> io::Result<()> {
+        tokio::select! {
+            signal = self.socket.readable() => {
+                let mut signal = signal?;
+                if self.take_signals()? {
+                    signal.clear_ready();
                 }
-                completed = self.completed() => completed?,
+                Ok(())
             }
+            completed = self.completed() => completed,
         }
-        waiting.end(since);
-        Ok(())
     }
 
     /// Waits until the queue's descriptor reports a completion.
@@ -317,22 +283,24 @@ impl Shared {
     }
 }
 
-impl Polled for Shared {
-    fn poll(&self, now: Option<Time>) -> PollResult {
-        if self.is_polled.load(Ordering::Relaxed) {
-            return PollResult::default();
-        }
-        let prepare_to_block = || Ok(self.prepare_to_block());
-        let bytes = self
-            .for_bytes
-            .poll(now, || self.has_bytes(), prepare_to_block);
-        let room = self
-            .for_room
-            .poll(now, || self.has_room(), prepare_to_block);
-        bytes.and(room)
+impl PolledStream for Shared {
+    fn waiters(&self) -> &Waiters {
+        &self.waiters
     }
 
-    fn is_listed(&self) -> &AtomicBool {
-        &self.is_listed
+    fn has_bytes(&self) -> io::Result<bool> {
+        self.is_ready(Wire::has_bytes)
+    }
+
+    fn has_room(&self) -> io::Result<bool> {
+        self.is_ready(Wire::has_room)
+    }
+
+    fn prepare_for_bytes(&self) -> io::Result<bool> {
+        Ok(self.prepare_to_block())
+    }
+
+    fn prepare_for_room(&self) -> io::Result<bool> {
+        Ok(self.prepare_to_block())
     }
 }

@@ -8,12 +8,10 @@ use super::{
 use crate::{
     busy,
     inheritance::Private,
-    polling,
-    waiter::{PollResult, Polled, Waiting},
+    waiters::{PolledStream, Waiters, stop_polling, wait_for_bytes, wait_for_room},
 };
 use atomic_refcell::AtomicRefCell;
 use bytes::{BufMut, buf::UninitSlice};
-use futago_base::Time;
 use rustix::net::{SendFlags, send};
 use std::{
     io::{self, IoSlice, Read},
@@ -50,12 +48,7 @@ struct Shared {
     socket: AsyncFd<unix::net::UnixStream>,
     /// Whether the other end is gone.
     closed: AtomicBool,
-    for_bytes: Waiting,
-    for_room: Waiting,
-    /// Whether the stream is in the list of polled streams.
-    is_listed: AtomicBool,
-    /// Whether a thread reads and writes continuously, so that waiting tasks need not poll.
-    is_polled: AtomicBool,
+    waiters: Waiters,
 }
 
 impl MemoryStream {
@@ -73,10 +66,7 @@ impl MemoryStream {
             incoming: AtomicRefCell::new(Reader::new(directions.incoming)),
             socket,
             closed: AtomicBool::new(false),
-            for_bytes: Waiting::default(),
-            for_room: Waiting::default(),
-            is_listed: AtomicBool::new(false),
-            is_polled: AtomicBool::new(false),
+            waiters: Waiters::default(),
         })))
     }
 
@@ -84,34 +74,30 @@ impl MemoryStream {
     /// spurious.
     pub async fn readable(&self) -> io::Result<()> {
         let shared = &self.0;
-        shared.wait(&shared.for_bytes, || shared.has_bytes()).await
+        wait_for_bytes(shared, async || shared.signalled().await).await
     }
 
     /// Waits until there is room to write, or the other end is gone. The wake-up may be spurious.
     pub async fn writable(&self) -> io::Result<()> {
         let shared = &self.0;
-        shared.wait(&shared.for_room, || shared.has_room()).await
+        wait_for_room(shared, async || shared.signalled().await).await
     }
 
     /// From now until [`MemoryStream::stop_polling`], a thread reads and writes continuously.
     /// Waiting tasks do not poll meanwhile, and the other end need not wake them.
     pub(crate) fn start_polling(&self) {
-        self.0.is_polled.store(true, Ordering::Relaxed);
+        self.0.waiters.start_polling();
         self.0.incoming.borrow().cancel_block();
     }
 
     pub(crate) fn is_polled(&self) -> bool {
-        self.0.is_polled.load(Ordering::Relaxed)
+        self.0.waiters.is_polled()
     }
 
     /// Leaves available and future bytes to waiting tasks. With `has_begun`, a message is
     /// incomplete whose deadline the waiting task must learn of.
     pub(crate) fn stop_polling(&self, has_begun: bool) {
-        self.0.is_polled.store(false, Ordering::Relaxed);
-        self.0.sleep();
-        if has_begun {
-            self.0.for_bytes.ready.notify_one();
-        }
+        stop_polling(&*self.0, has_begun);
     }
 
     /// Reads the available bytes; 0 when the other end is gone.
@@ -172,34 +158,9 @@ impl Shared {
         self.closed.load(Ordering::Relaxed)
     }
 
-    fn has_bytes(&self) -> io::Result<bool> {
-        let available = self.incoming.borrow().available().map_err(broken)?;
-        Ok(available > 0 || self.is_closed())
-    }
-
-    fn has_room(&self) -> io::Result<bool> {
-        let room = self.outgoing.borrow().room().map_err(broken)?;
-        Ok(room > 0 || self.is_closed())
-    }
-
-    async fn wait(
-        self: &Arc<Self>,
-        waiting: &Waiting,
-        is_ready: impl Fn() -> io::Result<bool>,
-    ) -> io::Result<()> {
-        if is_ready()? {
-            return Ok(());
-        }
-        let since = waiting.begin();
-        while !is_ready()? {
-            polling::add(Arc::clone(self) as Arc<dyn Polled>);
-            tokio::select! {
-                () = waiting.ready.notified() => break,
-                wake_up = self.socket.readable() => self.take_wake_ups(wake_up?)?,
-            }
-        }
-        waiting.end(since);
-        Ok(())
+    /// Waits for wake-up bytes, and takes them.
+    async fn signalled(&self) -> io::Result<()> {
+        self.take_wake_ups(self.socket.readable().await?)
     }
 
     /// Wakes the blocked peer. Errors are ignored: the peer is gone, or has unread wake-up bytes,
@@ -228,26 +189,27 @@ impl Shared {
     }
 }
 
-impl Polled for Shared {
-    fn poll(&self, now: Option<Time>) -> PollResult {
-        if self.is_polled.load(Ordering::Relaxed) {
-            return PollResult::default();
-        }
-        let bytes = self.for_bytes.poll(
-            now,
-            || self.has_bytes(),
-            || self.incoming.borrow().prepare_to_block().map_err(broken),
-        );
-        let room = self.for_room.poll(
-            now,
-            || self.has_room(),
-            || self.outgoing.borrow().prepare_to_block().map_err(broken),
-        );
-        bytes.and(room)
+impl PolledStream for Shared {
+    fn waiters(&self) -> &Waiters {
+        &self.waiters
     }
 
-    fn is_listed(&self) -> &AtomicBool {
-        &self.is_listed
+    fn has_bytes(&self) -> io::Result<bool> {
+        let available = self.incoming.borrow().available().map_err(broken)?;
+        Ok(available > 0 || self.is_closed())
+    }
+
+    fn has_room(&self) -> io::Result<bool> {
+        let room = self.outgoing.borrow().room().map_err(broken)?;
+        Ok(room > 0 || self.is_closed())
+    }
+
+    fn prepare_for_bytes(&self) -> io::Result<bool> {
+        self.incoming.borrow().prepare_to_block().map_err(broken)
+    }
+
+    fn prepare_for_room(&self) -> io::Result<bool> {
+        self.outgoing.borrow().prepare_to_block().map_err(broken)
     }
 }
 
