@@ -21,6 +21,8 @@ const CHAIN_MAX: u8 = 64;
 const HOLDERS_MAX: usize = 16;
 /// After this time a holder has sent what it was asked for.
 const READING: Duration = Duration::from_secs(1);
+/// After this time a holder has the piece itself, however slow its network is.
+const FILLING: Duration = Duration::from_secs(60);
 
 /// A client that is about to read a piece.
 pub struct Reader {
@@ -46,7 +48,7 @@ pub fn place(
     let order = |holder: &CopyHolder| {
         let is_beside = host(holder.session) == Some(reader.host);
         let readers = readers_of(holder, reader.now);
-        let depth = depth_of(holder, reader.now);
+        let depth = probable_depth(holder, reader.now);
         (!is_beside, depth >= CHAIN_MAX, readers, depth)
     };
     // Of equal ones the latest, because caches evict the earliest pieces first.
@@ -79,7 +81,7 @@ fn make_room(holders: &mut Vec<CopyHolder>, now: Time) {
     }
     let is_full = |holder: &CopyHolder| readers_of(holder, now) >= READERS_MAX;
     let worst = holders.iter().enumerate().rev();
-    let worst = worst.max_by_key(|(_, holder)| (is_full(holder), depth_of(holder, now)));
+    let worst = worst.max_by_key(|(_, holder)| (is_full(holder), probable_depth(holder, now)));
     if let Some((at, _)) = worst {
         holders.remove(at);
     }
@@ -94,9 +96,19 @@ fn readers_of(holder: &CopyHolder, now: Time) -> u8 {
     }
 }
 
-/// How many caches a piece passes through up to a holder. After a while the holder has it.
+/// How many caches a piece has to pass through until a holder has it.
+fn probable_depth(holder: &CopyHolder, now: Time) -> u8 {
+    depth_after(holder, now, READING)
+}
+
+/// The same, where readers rely on it: one that waits for a client of no smaller depth waits in a
+/// circle.
 fn depth_of(holder: &CopyHolder, now: Time) -> u8 {
-    if now.since(holder.since) > READING {
+    depth_after(holder, now, FILLING)
+}
+
+fn depth_after(holder: &CopyHolder, now: Time, filled: Duration) -> u8 {
+    if now.since(holder.since) > filled {
         1
     } else {
         holder.depth
@@ -189,6 +201,27 @@ mod tests {
         assert_eq!(holders[0].readers, 1);
     }
 
+    /// Its fetch may be under way on a slow network, and waits only for those of a smaller depth.
+    #[test]
+    fn a_holder_keeps_its_depth_until_it_has_the_piece_for_certain() {
+        let deep = CopyHolder {
+            session: SessionId(1),
+            depth: 3,
+            readers: 0,
+            since: Time(0),
+        };
+        for (after, depth) in [(READING, 3), (FILLING, 1)] {
+            let later = Reader {
+                now: Time(after.0 + 1),
+                ..reader(2)
+            };
+            let mut holders = vec![deep];
+            let chosen = place(&mut holders, &later, |_| None);
+            assert_eq!(chosen, Some((deep.session, depth)));
+            assert_eq!(holders[1].depth, depth + 1);
+        }
+    }
+
     /// Each time the clients before have had the piece for long, and may have evicted it.
     #[test]
     fn the_latest_holder_is_asked_first() {
@@ -196,7 +229,7 @@ mod tests {
         let host = |session: SessionId| Some(session.0);
         for session in 1..200 {
             let later = Reader {
-                now: Time(session * 2 * READING.0),
+                now: Time(session * 2 * FILLING.0),
                 ..reader(session)
             };
             let chosen = place(&mut holders, &later, host);
