@@ -36,6 +36,7 @@ pub const fn is_express(request: &Request) -> bool {
             | Request::GiveBack(_)
             | Request::EndExclusive { .. }
             | Request::StillWriting(_)
+            | Request::NextRestorations { .. }
             | Request::KeepAlive
             | Request::EndSession
     )
