@@ -56,9 +56,8 @@ pub(super) const LEASE_TRUST: Duration = Duration(LEASE.0 / 8 * 7 - CLOCK_AHEAD_
 pub(super) const SESSION_SAFE: Duration = Duration(LEASE.0 / 4);
 /// Time for messages that are under way, their retries, and what they lead to.
 pub(super) const NETWORK: Duration = Duration::from_millis(2500);
-/// How long clients try again, and how long where they would try in vain.
+/// How long clients try again: longer than an operation may take.
 const RETRY: Duration = Duration::from_secs(30);
-const RETRY_OF_LOSS: Duration = Duration::from_secs(12);
 /// So many synchronizations, one after the other, an operation waits for at most.
 const SYNCHRONIZATIONS_MAX: u64 = 20;
 /// How far servers' clocks are apart at most, unless they step.
@@ -119,8 +118,6 @@ pub(super) struct Run {
     shares_caches: bool,
     pub write_back: WriteBack,
     pub listed_at_once: u32,
-    /// How long clients try to get at what may be lost.
-    retry: Duration,
     /// How much longer everything takes because of disks.
     pub(super) disk_time: Duration,
     /// The faults of disks while there are faults.
@@ -197,7 +194,6 @@ const fn setting(scenario: &Scenario) -> Setting {
 impl Run {
     fn new(scenario: &Scenario) -> Result<Self, Failure> {
         let world = World::new(cluster(scenario)?);
-        let stops = scenario.bursts.iter().any(|burst| burst.stop.is_some());
         let tree = snapshot(&world.cluster.stores(), &world.cluster.sessions, &[]);
         let mut run = Self {
             world,
@@ -209,7 +205,6 @@ impl Run {
             shares_caches: scenario.shares_caches,
             write_back: scenario.write_back,
             listed_at_once: scenario.listed_at_once,
-            retry: if stops { RETRY_OF_LOSS } else { RETRY },
             disk_time: disk_time(scenario),
             disk_faults: DiskFaults::Lossless,
             // Nobody brings the data of released files in the end.
@@ -258,7 +253,7 @@ impl Run {
             },
             dirty_bytes_max: self.write_back.dirty_bytes_max,
             exclusive_after: self.write_back.exclusive_after,
-            retry: self.retry,
+            retry: RETRY,
             durable_fsync: self.has_disks,
             shared_bytes_min: 0,
             cache_timeout: CACHE_TIMEOUT,
