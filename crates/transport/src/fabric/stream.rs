@@ -17,11 +17,15 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 use tokio::io::{Interest, unix::AsyncFd};
 
 /// The most signals that are taken at once.
 const SIGNALS: usize = 64;
+/// A blocked end has the provider work after this time, too: providers work only when they are
+/// called, and the descriptor may miss what a call would find.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// Over the socket: a message has been sent.
 const BELL: u8 = 0;
 /// Over the socket, with the number of messages that have arrived in the other bits: this end
@@ -193,7 +197,7 @@ impl Shared {
         Ok(self.is_closed())
     }
 
-    /// Waits for a signal or a completion, and takes it.
+    /// Waits for a signal or a completion, and takes it, but not for ever.
     async fn signalled(&self) -> io::Result<()> {
         tokio::select! {
             signal = self.socket.readable() => {
@@ -204,6 +208,7 @@ impl Shared {
                 Ok(())
             }
             completed = self.completed() => completed,
+            () = tokio::time::sleep(LOOK_AGAIN) => Ok(()),
         }
     }
 
