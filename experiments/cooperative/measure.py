@@ -18,23 +18,18 @@ import json
 import mmap
 import os
 import pathlib
-import subprocess
 import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-FUTAGO = os.environ.get("FUTAGO", str(ROOT / "target/release/futago"))
+from mounts import Cluster
+
 CGROUPS = pathlib.Path("/sys/fs/cgroup")
 GROUP = "futago-ior"
 # What a server needs besides its cache, with what the system has cached of its disk.
 BESIDES_MIB = 160
 CLIENTS = 6
 PIECE = 1 << 20
-
-
-def run(*words):
-    return subprocess.run([FUTAGO, *words], check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 class Limits:
@@ -58,38 +53,14 @@ class Limits:
             (group / key).write_text(value)
         return self
 
-    def take(self, process):
+    def take_server(self, cluster):
+        process = cluster.status()["servers"][0]["counters"]["process_id"]
         for controller in self.settings:
             (CGROUPS / controller / GROUP / "cgroup.procs").write_text(str(process))
 
     def __exit__(self, *_):
         for controller in self.settings:
             (CGROUPS / controller / GROUP).rmdir()
-
-
-class Cluster:
-    """A server, and mounts of it."""
-
-    def __init__(self, place, memory_mib, shares, limits):
-        self.file = str(place / "cluster.toml")
-        settings = ["--servers", "1", "--data", str(place / "data"), "--memory", f"{memory_mib}MiB"]
-        run("up", "--cluster", self.file, *settings, "--cooperative", shares)
-        limits.take(self.status()["servers"][0]["counters"]["process_id"])
-        self.mounts = [place / f"mount-{number}" for number in range(CLIENTS)]
-        for mount in self.mounts:
-            mount.mkdir(exist_ok=True)
-            run("mount", str(mount), "--cluster", self.file)
-
-    def status(self):
-        return json.loads(run("status", "--cluster", self.file, "--json"))
-
-    def sent_bytes(self):
-        return self.status()["servers"][0]["counters"]["sent_bytes"]
-
-    def down(self):
-        for mount in self.mounts:
-            subprocess.run(["umount", str(mount)], check=False)
-        run("down", "--cluster", self.file)
 
 
 def contents(client, piece):
@@ -141,14 +112,14 @@ def in_parallel(work, mounts, shift, pieces):
 
 
 def measure(place, memory_mib, shares, limits, pieces):
-    cluster = Cluster(place, memory_mib, shares, limits)
-    try:
-        written_s = in_parallel(write, cluster.mounts, 0, pieces)
-        before = cluster.sent_bytes()
-        read_s = in_parallel(read, cluster.mounts, 1, pieces)
-        sent = (cluster.sent_bytes() - before) / (CLIENTS * pieces * PIECE)
-    finally:
-        cluster.down()
+    settings = ["--servers", "1", "--data", str(place / "data"), "--memory", f"{memory_mib}MiB"]
+    with Cluster(place, *settings, "--cooperative", shares) as cluster:
+        limits.take_server(cluster)
+        mounts = [cluster.mount() for _ in range(CLIENTS)]
+        written_s = in_parallel(write, mounts, 0, pieces)
+        before = cluster.counted("sent_bytes")
+        read_s = in_parallel(read, mounts, 1, pieces)
+        sent = (cluster.counted("sent_bytes") - before) / (CLIENTS * pieces * PIECE)
     megabytes = CLIENTS * pieces * PIECE / 1e6
     return {"written": round(megabytes / written_s, 1), "read": round(megabytes / read_s, 1), "from server": round(sent, 3)}
 
