@@ -5,6 +5,7 @@
 #[path = "../cluster/mod.rs"]
 mod cluster;
 mod exclusive;
+mod fences;
 mod parts;
 mod peers;
 
@@ -245,54 +246,6 @@ fn a_silent_holder_costs_others_one_lease() {
     ));
     let (_, late) = room.ask(HOLDER, Request::GetAttributes(vec![ROOT]));
     assert_eq!(late, Err(Failure::SessionExpired));
-}
-
-#[test]
-fn a_live_holder_that_returns_no_lease_is_fenced() {
-    let config = Config::default();
-    let mut room = Room::new();
-    let (file, ..) = room.leased_file();
-    room.request(OTHER, chmod(file));
-    let mut outputs = Vec::new();
-    // A lease until it is fenced, and one more in which it may rely on what it has.
-    for _ in 0..18 {
-        for session in [HOLDER, OTHER] {
-            outputs.extend(room.request(session, Request::KeepAlive).1);
-        }
-        outputs.extend(room.pass(Duration(config.lease.0 / 8)));
-    }
-    assert!(is_changed(&outputs));
-}
-
-#[test]
-fn a_holder_that_still_writes_back_is_not_fenced() {
-    let config = Config::default();
-    let mut room = Room::new();
-    let (file, ..) = room.leased_file();
-    room.request(OTHER, chmod(file));
-    for _ in 0..36 {
-        let still = Request::StillWriting(vec![file]);
-        assert_eq!(room.ask(HOLDER, still).1, Ok(Reply::Done));
-        room.request(OTHER, Request::KeepAlive);
-        let outputs = room.pass(Duration(config.lease.0 / 8));
-        assert_eq!(answer(&outputs), None, "the change waits");
-    }
-    assert!(is_changed(&room.give_back(HOLDER, &[file])));
-}
-
-#[test]
-fn a_client_without_a_lease_spares_no_holder() {
-    let config = Config::default();
-    let mut room = Room::new();
-    let (file, ..) = room.leased_file();
-    room.request(OTHER, chmod(file));
-    let mut outputs = Vec::new();
-    for _ in 0..18 {
-        room.request(HOLDER, Request::KeepAlive);
-        room.request(OTHER, Request::StillWriting(vec![file]));
-        outputs.extend(room.pass(Duration(config.lease.0 / 8)));
-    }
-    assert!(is_changed(&outputs));
 }
 
 #[test]
